@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..plugin_utils.pods_action import PodsAction
+from ..plugin_utils.guarded_action import PodsAction
 
 
 class ActionModule(PodsAction):

@@ -15,7 +15,7 @@ from typing import Any, Mapping
 from ansible.utils.display import Display
 
 from ..module_utils._base.errors import InputError, option
-from ..module_utils._benchmark.node_benchmark import SCHEMA_VERSION
+from ..module_utils._benchmark.run import SCHEMA_VERSION
 from ..plugin_utils.benchmark.page import has_png, page, png, svg
 from ..plugin_utils.benchmark.result import benchmark_table, checked_result
 from ..plugin_utils.controller_action import ControllerAction, Given

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils._base.errors import MALFORMED, CPUManagerError
 from ..module_utils._benchmark import worker
-from ..module_utils._benchmark.node_benchmark import SCHEMA_VERSION
+from ..module_utils._benchmark.run import SCHEMA_VERSION
 from ..plugin_utils.benchmark.pods import WantedPods, answer_of, calibrations, placed, pod_runs, rows_of
 
 

@@ -570,7 +570,7 @@ def others_of(
     memory: Mapping[int, Mapping[str, int]] | None = None
     if is_this_node or parameters["numa_memory"] is not None:
         # Imported here: of a machine that is described it is rarely asked.
-        from ..module_utils._node.numa_memory import given_memory, memory_for_plan
+        from ..module_utils._node.beside_cpus import given_memory, memory_for_plan
 
         if parameters["numa_memory"] is not None:
             memory = given_memory(parameters["numa_memory"], option("numa_memory"))

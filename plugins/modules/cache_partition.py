@@ -165,8 +165,7 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Outcome, difference, run
 from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import RESCTRL, Tree
-from ..module_utils._caches.cache_journal import terms_of, wish_of
-from ..module_utils._caches.cache_partition import absent, present
+from ..module_utils._caches.cache_partition import absent, present, terms_of, wish_of
 from ..module_utils._caches.resctrl import EXCLUSIVE, SHAREABLE
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.owners_found import refuse_beside

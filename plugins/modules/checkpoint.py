@@ -218,8 +218,15 @@ from ..module_utils._base.errors import InputError, RefusedError, option
 from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import LARGEST_OF_KUBELET, SAID, Tree
 from ..module_utils._base.versions import version_notes
-from ..module_utils._containers.inspect import RuntimeContainer, container_ids, pods_of, read_containers
-from ..module_utils._containers.pods import Pod, pods_from_manifests, running_pods
+from ..module_utils._containers.pods import (
+    Pod,
+    RuntimeContainer,
+    container_ids,
+    pods_from_manifests,
+    pods_of,
+    read_containers,
+    running_pods,
+)
 from ..module_utils._kubelet.installation import find_kubelet
 from ..module_utils._node.allocation import Question, seed_state
 from ..module_utils._node.checkpoint_plan import (

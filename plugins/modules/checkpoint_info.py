@@ -122,9 +122,8 @@ from typing import Mapping
 
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.tree import Tree
-from ..module_utils._node.container_cpus import lost_notes
+from ..module_utils._node.container_cpus import lost_in, lost_notes
 from ..module_utils._node.module import KUBELET, node_of
-from ..module_utils._node.observation import lost_in
 from ..module_utils._node.start_check import planned_config
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.state.acceptance import judge

@@ -294,15 +294,28 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._base.zipapp import build
 from ..module_utils._host.kernel_line import FEATURES
 from ..module_utils._host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
-from ..module_utils._host.only_root import check_only_root, owner_of_programs
+from ..module_utils._host.only_root import HIDDEN, PYTHON_FLAGS, check_only_root, owner_of_programs
 from ..module_utils._host.partitions import KINDS
 from ..module_utils._host.systemd import check_visible
 
 # Imported, so that Ansible brings it.
-from ..module_utils._housekeeping import housekeeping_program as program
+from ..module_utils._housekeeping import carry_out as program
 from ..module_utils._housekeeping.at_boot import PROGRAM_PATH, AtBoot
 from ..module_utils._housekeeping.carry_out import HousekeepingResult, online_cpus
-from ..module_utils._housekeeping.housekeeping import absent, differences, needs_of, present
+from ..module_utils._housekeeping.housekeeping import (
+    Extras,
+    absent,
+    differences,
+    kernel_line,
+    needs_of,
+    own_cpus,
+    possible_cpus,
+    present,
+    reserved_cpus,
+    runs_systemd,
+    still_booted,
+    waits_for_boot,
+)
 from ..module_utils._housekeeping.housekeeping_journal import HousekeepingWish, OwnCPUs, read_journal
 from ..module_utils._housekeeping.steps import KERNEL_LINE
 from ..module_utils._housekeeping.tuned_profile import (
@@ -311,21 +324,10 @@ from ..module_utils._housekeeping.tuned_profile import (
     needed_tuned,
     tuned_waits_for_boot,
 )
-from ..module_utils._housekeeping.wanted import (
-    Extras,
-    kernel_line,
-    own_cpus,
-    possible_cpus,
-    reserved_cpus,
-    runs_systemd,
-    still_booted,
-    waits_for_boot,
-)
 from ..module_utils._kubelet.configuration import Configuration
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.node import Node, cgroup_root_of
 from ..module_utils._node.owners_found import owners_of
-from ..module_utils._node.programs import HIDDEN, PYTHON_FLAGS
 from ..module_utils._node.reservation_request import RESERVED_ARGUMENTS, wanted_reservation
 from ..module_utils._owners.conflicts import refuse
 from ..module_utils._owners.owners import HOUSEKEEPING, TUNED, Owner, undisturbed

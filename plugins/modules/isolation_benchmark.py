@@ -229,7 +229,7 @@ from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
 from ..module_utils._benchmark.benchmark_plan import EXPERIMENTS
-from ..module_utils._benchmark.node_benchmark import node_benchmark
+from ..module_utils._benchmark.run import node_benchmark
 from ..module_utils._node.module import KUBELET, node_of
 
 

@@ -138,10 +138,9 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._base.zipapp import build
 from ..module_utils._dynamic.dynamic_settings import read_settings
 from ..module_utils._dynamic.program import check_node
-from ..module_utils._host.only_root import check_only_root, owner_of_programs
+from ..module_utils._host.only_root import PYTHON_FLAGS, SANDBOX, check_only_root, owner_of_programs
 from ..module_utils._host.systemd import check_visible
 from ..module_utils._node.node import Node
-from ..module_utils._node.programs import PYTHON_FLAGS, SANDBOX
 
 # Imported, so that Ansible brings it.
 from ..module_utils._programs import reconcile_program as program

@@ -451,8 +451,16 @@ from ..module_utils._node.module import KUBELET, TRIED
 from ..module_utils._node.runtime import WantedRuntime
 from ..module_utils._node.start_check import ALWAYS, AUTO, NEVER
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_plan import ROLLBACK, ROLLOUT, ChangeTerms, Services, with_service_refusals
-from ..module_utils._rollout.tried_plan import TrialTerms, tried_plan
+from ..module_utils._rollout.rollout_plan import (
+    ROLLBACK,
+    ROLLOUT,
+    ChangeTerms,
+    Services,
+    TrialTerms,
+    tried_plan,
+    upgrade_report,
+    with_service_refusals,
+)
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
@@ -475,9 +483,6 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         services = Services(parameters["service"], parameters["runtime_service"])
         report = with_service_refusals(report, node, services)
     if parameters["upgrade_to"]:
-        # Imported here: every import costs time on every node.
-        from ..module_utils._rollout.upgrade import upgrade_report
-
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
     return Outcome(report)

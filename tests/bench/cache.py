@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
     CacheJournal,
     text_of,
     wish_of,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.node_benchmark import node_benchmark
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.result import NO
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.run import node_benchmark
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not

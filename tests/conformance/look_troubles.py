@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import CACHE, HOUSEKEEPING
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
     CacheJournal,
     text_of,
     wish_of,

@@ -20,12 +20,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.kernel_line import wanted_arguments
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     PATH,
     HousekeepingWish,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.tuned_profile import layers_beside
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import read_tuned
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines.housekept import write_node

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import Resctrl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import Resctrl, read_resctrl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance import Case
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted

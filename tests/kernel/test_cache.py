@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.follow import follow
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import (
     EXCLUSIVE_GROUP,
     OUR_GROUPS,

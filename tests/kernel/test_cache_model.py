@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import CacheTerms, wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import absent, present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
+    CacheTerms,
+    absent,
+    present,
+    wish_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import read_resctrl
 from ansible_collections.kubenode.cpu_manager.tests.kernel.caches import divided, write
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.mounted import Mounted
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import node_at

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import container_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
@@ -49,7 +49,7 @@ def state(cgroups: Cgroups) -> State:
 
 
 def enforced(cgroups: Cgroups) -> Enforcement:
-    observed, _notes = observation.observe(Tree(), cgroups.top)
+    observed, _notes = container_cpus.observe(Tree(), cgroups.top)
     assert observed is not None
     return compare(observed, "static", state(cgroups))
 
@@ -128,7 +128,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import collection_path
 collection_path.register()
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import observe
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 observed, _notes = observe(Tree(), sys.argv[2])
 sys.exit(0 if len(observed.running) == 3 else 1)

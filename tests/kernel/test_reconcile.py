@@ -28,7 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import observation
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import container_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_writes import Listed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node, cgroup_root_of
@@ -161,7 +161,7 @@ def results(answer: ReconcileResult) -> list[str]:
 
 def compared(node: Node) -> tuple[str, str]:
     """How many containers are different by the report, and what the first one has."""
-    observed, _notes = observation.observe(node.tree, cgroup_root_of(node.configuration()))
+    observed, _notes = container_cpus.observe(node.tree, cgroup_root_of(node.configuration()))
     assert observed is not None
     said = readable(node.checkpoint())
     enforcement = compare(observed, said.policy_name, said.state)

@@ -19,10 +19,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     housekeeping as bring,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     HousekeepingWish,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 
 from . import housekept

@@ -14,8 +14,8 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import RPS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import PYTHON_FLAGS, SANDBOX
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import at_boot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.programs import PYTHON_FLAGS, SANDBOX
 
 ROLE = Path(__file__).parents[2] / "roles" / "reconcile"
 PYTHON = "/usr/bin/python3"

@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import Callable
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
     CacheJournal,
     text_of,
     wish_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import present
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras, present
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     HousekeepingWish,
     OwnCPUs,
     read_journal,
     write_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 
 from . import housekept

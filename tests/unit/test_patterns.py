@@ -46,7 +46,7 @@ STRANGE = "\x01"
 
 # How many expressions of a file are made when it runs: of what the operator gives, or of constants.
 MADE = {
-    "module_utils/_benchmark/workloads.py": 3,
+    "module_utils/_benchmark/benchmark_plan.py": 3,
     "plugin_utils/report/terminal.py": 1,
     "module_utils/_owners/owners.py": 1,
     "module_utils/_kubelet/configuration.py": 1,

@@ -21,12 +21,12 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.zipapp import build
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import HIDDEN, PYTHON_FLAGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     HousekeepingWish,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.programs import HIDDEN, PYTHON_FLAGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint

@@ -18,15 +18,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark import (
     run as keeper,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
-    at_boot,
-    wanted,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import at_boot, housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     housekeeping_journal as journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import distributions
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime import runtime_edit as runtime_plan
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime import runtime_files as runtime_plan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import trial_cgroups
 
 CHECKOUT = Path(__file__).parents[2]
@@ -43,8 +40,8 @@ def test_every_file_of_the_collection_is_named() -> None:
         journal.PATH,
         at_boot.PROGRAM_PATH,
         *(posixpath.join(places.UNIT_DIRECTORY, unit) for unit in (at_boot.UNIT, at_boot.NETWORK_UNIT)),
-        wanted._DROP_IN % "UNIT",
-        wanted._MANAGER_FILE,
+        housekeeping._DROP_IN % "UNIT",
+        housekeeping._MANAGER_FILE,
         distributions.DROP_IN_NAME,
         distributions.KUBELET_ARG_NAME,
         distributions.PATCH_NAME,

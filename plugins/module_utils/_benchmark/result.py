@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from .benchmark_plan import BESIDE_AGGRESSOR, EXCLUSIVE, EXCLUSIVE_CORES, SHARED, STAND_ALONE
-from .workloads import VICTIM
+from .benchmark_plan import BESIDE_AGGRESSOR, EXCLUSIVE, EXCLUSIVE_CORES, SHARED, STAND_ALONE, VICTIM
 
 # What repeated runs say: quantiles, box plots, and intervals of medians. Pure.
 #

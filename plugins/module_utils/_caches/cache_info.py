@@ -20,9 +20,7 @@ from .._cgroup.kubepods import container_id
 from .._containers.crictl import find_names
 from .._node.node import Node
 from ..cpuset import CPUSet, count_bits
-from .cache_journal import CacheJournal, read_journal, shown_wish
-from .cache_partition import assigned_cpus, plan_of, pool_of
-from .read import find_mount, is_supported, read_domains, read_online, read_resctrl
+from .cache_partition import CacheJournal, assigned_cpus, plan_of, pool_of, read_journal, shown_wish
 from .resctrl import (
     EXCLUSIVE_GROUP,
     OUR_GROUPS,
@@ -34,6 +32,11 @@ from .resctrl import (
     Counted,
     Monitoring,
     Resctrl,
+    find_mount,
+    is_supported,
+    read_domains,
+    read_online,
+    read_resctrl,
     value_text,
 )
 from .write import locked

@@ -2,37 +2,216 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Divides the caches of a node as it is wished, or puts everything back."""
+"""Divides the caches of a node as it is wished, lets groups follow the checkpoint, or puts everything back.
+
+The journal of it is on the node itself: the wish, and the root group as it was before. It is one file, replaced as a
+whole before the root is written. resctrl loses all settings at each boot and each mount. So the values of the root are
+valid for one boot, and of these only the masks that the root still has from us.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from .._base.command import Run, run_command
-from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from .._base.errors import CPUManagerError, InputError, NodeError, Note, RefusedError, noted, option
+from .._base.journal_file import CACHE as PATH
+from .._base.journal_file import JournalFile
 from .._base.quantity import counted
-from .._base.tree import RESCTRL, RESCTRL_TYPE, Tree
+from .._base.tree import RESCTRL, RESCTRL_TYPE, Tree, is_number
 from .._host.only_root import boot_id_of
 from .._node.exclusive import has_promise, read_exclusive
 from .._node.node import Node
 from .._node.reserved_cpus import kubelet_reservation
 from ..cpuset import CPUSet
-from .cache_journal import (
-    CacheJournal,
-    CacheTerms,
-    former_masks,
-    read_journal,
-    remove_journal,
-    with_masks,
-    write_journal,
+from .resctrl import (
+    EXCLUSIVE,
+    EXCLUSIVE_GROUP,
+    OUR_GROUPS,
+    ROOT,
+    SHAREABLE,
+    SHARED_GROUP,
+    UNMEASURED,
+    Cache,
+    Resctrl,
+    find_mount,
+    is_supported,
+    read_cores,
+    read_domains,
+    read_online,
+    read_resctrl,
 )
-from .read import find_mount, is_supported, read_cores, read_domains, read_online, read_resctrl
-from .resctrl import EXCLUSIVE_GROUP, OUR_GROUPS, ROOT, SHARED_GROUP, UNMEASURED, Cache, Resctrl
-from .ways import CachedMachine, CacheWish, Pool, Target, check_tasks, divided_cache, make_target, restored
+from .ways import (
+    CachedMachine,
+    CacheWish,
+    Pool,
+    Target,
+    check_tasks,
+    divided_cache,
+    make_target,
+    parse_shares,
+    restored,
+    shown_shares,
+)
 from .write import SCHEMATA, ResctrlStep, carry_out, check_mounted, lines_after, lines_of, locked, steps_back, steps_to
 
-# Which CPUs are exclusive and which are shared, by the checkpoint of whoever assigns them.
+_FILE = JournalFile(
+    PATH,
+    1,
+    "is damaged: %s",
+    "move it away; what the root group had before is then taken from the masks of our groups",
+)
+
+_MOST = 1 << 64
+_PATHS = ("config_path", "kubelet_root")
+
+
+class CacheTerms(NamedTuple):
+    """The options beside the wish that also hold for the passes that follow.
+
+    mount: whether resctrl may be mounted. allow_owners: the ids of programs that may manage CPUs beside this.
+    config_path, kubelet_root: where the kubelet is, None where it is found.
+    """
+
+    mount: bool = False
+    allow_owners: tuple[str, ...] = ()
+    config_path: str | None = None
+    kubelet_root: str | None = None
+
+
+class CacheJournal(NamedTuple):
+    """What is wished, and what was.
+
+    level: the cache that is divided; empty while resctrl is being mounted for the first time. former: {id: mask of the
+    root before}. ours: {id: the masks that we gave the root} in this boot, more than one while a change is under way.
+    is_mounted: whether we have mounted resctrl in this boot, or were about to.
+    """
+
+    wish: CacheWish
+    boot_id: str
+    level: str
+    former: Mapping[int, int]
+    ours: Mapping[int, tuple[int, ...]]
+    is_mounted: bool = False
+    terms: CacheTerms = CacheTerms()
+
+
+def former_masks(journal: CacheJournal | None, boot_id: str, level: str, root: Mapping[int, int]) -> dict[int, int]:
+    """{id: mask} of the root before we divided it. root: its masks now.
+
+    A mask that is not ours is what somebody has given it since, and counts as before.
+    """
+    if journal is None or journal.boot_id != boot_id or journal.level != level:
+        return dict(root)
+    return {
+        number: journal.former.get(number, mask) if mask in journal.ours.get(number, ()) else mask
+        for number, mask in root.items()
+    }
+
+
+def with_masks(journal: CacheJournal, masks: Mapping[int, int]) -> CacheJournal:
+    """The journal before the root is given these masks."""
+    ours = {
+        number: tuple(dict.fromkeys((*journal.ours.get(number, ()), mask)))
+        for number, mask in masks.items()
+        if number in journal.former
+    }
+    return journal._replace(ours=ours)
+
+
+def read_journal(tree: Tree) -> CacheJournal | None:
+    """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
+    return _FILE.read(tree, _journal_of)
+
+
+def _journal_of(data: Any) -> CacheJournal:
+    return CacheJournal(
+        wish_of(data["wish"]),
+        str(data["boot_id"]),
+        str(data["level"]),
+        {_id(number): _mask(mask) for number, mask in data["former"].items()},
+        {_id(number): tuple(map(_mask, masks)) for number, masks in data["ours"].items()},
+        bool(data["is_mounted"]),
+        terms_of(data["wish"]),
+    )
+
+
+def write_journal(tree: Tree, journal: CacheJournal) -> None:
+    """Put the journal on the node, on its disk, unless it is there. Raises NodeError."""
+    text, old = text_of(journal), tree.content(PATH)
+    if text.encode("utf-8") != old:
+        _FILE.replace(tree, text, old)
+
+
+def remove_journal(tree: Tree) -> None:
+    """Take it away, with what a killed run left beside it, and its directory, where nothing else is in that."""
+    _FILE.remove(tree)
+
+
+def text_of(journal: CacheJournal) -> str:
+    """The journal as it is written."""
+    data = {
+        "wish": shown_wish(journal.wish, journal.terms),
+        "boot_id": journal.boot_id,
+        "level": journal.level,
+        "former": {str(number): "%x" % mask for number, mask in journal.former.items()},
+        "ours": {str(number): ["%x" % mask for mask in masks] for number, masks in journal.ours.items()},
+        "is_mounted": journal.is_mounted,
+    }
+    return _FILE.text_of(data)
+
+
+def shown_wish(wish: CacheWish, terms: CacheTerms) -> dict[str, Any]:
+    """A wish as the options of cache_partition."""
+    shown: dict[str, Any] = {"exclusive_share": shown_shares(wish.exclusive), "mode": wish.mode, "mount": terms.mount}
+    if terms.allow_owners:
+        shown["allow_owners"] = list(terms.allow_owners)
+    shown.update((name, value) for name, value in terms._asdict().items() if name in _PATHS and value is not None)
+    if wish.shared is not None:
+        shown["shared_share"] = shown_shares(wish.shared)
+    if wish.bandwidth is not None:
+        shown["shared_bandwidth"] = wish.bandwidth
+    return shown
+
+
+def wish_of(given: Mapping[str, Any]) -> CacheWish:
+    """The wish that these options are. Raises InputError."""
+    shared, bandwidth, mode = given.get("shared_share"), given.get("shared_bandwidth"), given.get("mode", SHAREABLE)
+    if mode not in (SHAREABLE, EXCLUSIVE):
+        raise InputError("there is no mode %r" % (mode,))
+    if bandwidth is not None and (isinstance(bandwidth, bool) or not isinstance(bandwidth, int)):
+        raise InputError("%r is no bandwidth" % (bandwidth,))
+    return CacheWish(
+        parse_shares(given["exclusive_share"], "exclusive_share"),
+        None if shared is None else parse_shares(shared, "shared_share"),
+        bandwidth,
+        mode,
+    )
+
+
+def terms_of(given: Mapping[str, Any]) -> CacheTerms:
+    """The terms that these options are. Raises InputError."""
+    owners = given.get("allow_owners") or ()
+    paths = [given.get(name) for name in _PATHS]
+    if not isinstance(owners, (list, tuple)) or not all(isinstance(text, str) for text in owners):
+        raise InputError("%r are no ids of owners" % (owners,))
+    if not all(path is None or isinstance(path, str) for path in paths):
+        raise InputError("%r are no paths" % (paths,))
+    return CacheTerms(bool(given.get("mount", False)), tuple(owners), *paths)
+
+
+def _id(text: str) -> int:
+    if not is_number(text) or len(text) > 9:
+        raise InputError("%r is no id of a cache" % text)
+    return int(text)
+
+
+def _mask(text: Any) -> int:
+    mask = int(text, 16)
+    if not 0 < mask < _MOST:
+        raise InputError("%r is no mask of ways" % (text,))
+    return mask
 
 
 def assigned_cpus(node: Node) -> tuple[CPUSet, CPUSet] | None:
@@ -46,9 +225,6 @@ def assigned_cpus(node: Node) -> tuple[CPUSet, CPUSet] | None:
     if recorded.state is None:
         return None
     return recorded.state.exclusive_cpus(), recorded.state.default_cpu_set
-
-
-# What a plan for the caches needs of a node beside resctrl: its CPUs, its caches, and who has CPUs to himself.
 
 
 def machine_of(node: Node, level: str) -> CachedMachine:
@@ -78,9 +254,6 @@ def _reserved(node: Node, notes: list[str]) -> CPUSet:
         text = "what the kubelet reserves is not known, so the shared group has these CPUs, too: %s"
         notes.append(Note(UNMEASURED, text % error))
         return CPUSet()
-
-
-# What is to become of the caches of a node, by the wish, the checkpoint and the journal. It only reads.
 
 
 def plan_of(
@@ -386,3 +559,71 @@ def mount_it(tree: Tree, run: Run) -> None:
     run(["mount", "-t", RESCTRL_TYPE, RESCTRL_TYPE, RESCTRL])
     if find_mount(tree) is None:
         raise not_mounted(tree)
+
+
+def caches_follow(node: Node, allow_owners: Sequence[str], say: Callable[[str], object]) -> bool:
+    """Whether the groups of the caches have the CPUs that they should have. say: takes each line for the journal.
+
+    allow_owners: the ids of those who may manage CPUs beside this collection.
+    """
+    try:
+        if not node.tree.exists(PATH, follow=False):
+            return True
+        for line in follow(node, allow_owners):
+            say(line)
+    except (InputError, NodeError, RefusedError, OSError) as error:
+        say("error: %s" % error)
+        return False
+    return True
+
+
+def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
+    """Bring the groups to what is wished; what was written, as lines. Mostly that is one list of CPUs, or nothing.
+
+    allow_owners: the ids of those who may manage CPUs beside this. Raises RefusedError and NodeError, also where
+    resctrl is not mounted any more.
+    """
+    tree = node.tree
+    journal = read_journal(tree)
+    if journal is None:
+        return []
+    terms = journal.terms
+    if (terms.config_path, terms.kubelet_root) != (None, None):
+        node = Node(tree, terms.config_path, terms.kubelet_root)
+    if node.may_have_owners() or _has_classes(tree):
+        # Imported here: on most nodes there is the kubelet alone.
+        from .._node.owners_found import refuse_beside
+        from .._owners.owners import CACHE
+
+        refuse_beside(node, CACHE, (*allow_owners, *terms.allow_owners))
+    if find_mount(tree) is None:
+        raise not_mounted(tree)
+    # Without the lock: mostly nothing is to be done.
+    if not _followed(node, journal)[1]:
+        return []
+    check_mounted(tree)
+    with locked(tree, exclusive=True) as directory:
+        # Whoever had the lock may have changed the wish, or put everything back.
+        journal = read_journal(tree)
+        if journal is None:
+            return []
+        target, steps, new = _followed(node, journal)
+        if any(not step.group for step in steps):
+            # The root is written: what it was has to be known first.
+            write_journal(tree, new)
+        carry_out(tree, directory, steps)
+        check_done(tree, target)
+    return ["cache: %s" % str(step) for step in steps]
+
+
+def _has_classes(tree: Tree) -> bool:
+    """Whether a container runtime, or a plugin of it, divides the caches, too."""
+    # Imported here: only a pass asks it.
+    from .._owners.owners import files_with_classes, goresctrl_groups
+
+    return bool([*files_with_classes(tree), *goresctrl_groups(tree)])
+
+
+def _followed(node: Node, journal: CacheJournal) -> tuple[Target, list[ResctrlStep], CacheJournal]:
+    pool = pool_of(node, journal.wish, [])
+    return plan_of(node, needed_resctrl(node.tree), journal.wish, pool, journal)

@@ -22,8 +22,7 @@ from .._node.container_cpus import FAILED, SKIPPED, WRITE, ContainerRow, Running
 from .._node.container_writes import Settling
 from .._published.publish import OURS, PublishedCPUs, Publishing, is_name
 from ..cpuset import CPUSet
-from ..policy.dynamic_state import DynamicState, Held, Key
-from ..policy.moves import ANNOUNCE, EXCLUSIVE, REMOVE, SHARE, Move
+from ..policy.dynamic_state import ANNOUNCE, EXCLUSIVE, REMOVE, SHARE, DynamicState, Held, Key, Move
 from .census import Present
 
 # The CFS quotas of containers that have grown, and of their pods: lifted as long as they have more than they request.

@@ -21,26 +21,41 @@ from .._cgroup.kubepods import Kubepods
 from .._containers.crictl import Crictl, find_crictl
 from .._host.partitions import usable_cpus
 from .._kubelet.configuration import Configuration
-from .._node.container_cpus import FAILED, WRITE, row_of
+from .._node.container_cpus import FAILED, WRITE, read_running, row_of
 from .._node.container_writes import Settling
 from .._node.exclusive import Promise, forget_promise, read_promise, where_static, write_promise
 from .._node.node import Node, cgroup_root_of
-from .._node.observation import read_running
 from .._owners.conflicts import OTHER_OWNER
 from .._published.publish import Publishing, opened
 from .._reconcile.reconcile import check_owners
 from ..cpuset import CPUSet, count_bits
 from ..policy.dynamic import DYNAMIC, Decision, decide, first_state
-from ..policy.dynamic_state import DynamicState, Key, Use, WantedContainer
+from ..policy.dynamic_state import (
+    ContainerFile,
+    DynamicState,
+    KernelView,
+    Key,
+    Move,
+    Use,
+    WantedContainer,
+    moves_between,
+)
 from ..policy.isolated import ISOLATED, decide_isolated, first_isolated_state
-from ..policy.moves import ContainerFile, KernelView, Move, moves_between
 from ..topology.kubelet_view import CPUTopology, kubelet_view
 from ..topology.model import Topology
 from ..topology.sysfs import read_sysfs
 from .acting import Acting, Quotas, has_left
-from .census import Census, OnlineCPUs, Present, dynamic_rules, isolated_policy, reserved_cpus
+from .census import (
+    Census,
+    Meter,
+    OnlineCPUs,
+    Present,
+    counting_hierarchy,
+    dynamic_rules,
+    isolated_policy,
+    reserved_cpus,
+)
 from .dynamic_settings import Settings
-from .usage_meter import Meter, counting_hierarchy
 
 # What one pass of the program came to.
 

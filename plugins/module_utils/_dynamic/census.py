@@ -2,29 +2,31 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is on a node, how many exclusive CPUs each container requests, and up to how many it may have.
+"""Who is on a node, how many exclusive CPUs each container requests, up to how many it may have, and how many it uses.
 
 What a container requests is in its cgroup, as the kubelet writes it: of v1 the shares, of v2 the quota, and where it
-has none, the runtime's own account of the shares. An annotation is what the runtime has of the pod's sandbox.
+has none, the runtime's own account of the shares. An annotation is what the runtime has of the pod's sandbox. What is
+used is counted by the cgroups. Source: Linux's Documentation/admin-guide/cgroup-v1/cpuacct.rst, and usage_usec in
+cgroup-v2.rst.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, NodeError, option
-from .._base.tree import is_number
+from .._base.tree import Tree, is_number
 from .._base.versions import NEWEST_MINOR
-from .._cgroup.hierarchy import Hierarchy, Quota, parent_of
+from .._cgroup.hierarchy import CPU, CPUACCT, Hierarchy, Quota, parent_of
 from .._cgroup.kubepods import GUARANTEED, Kubepods
 from .._cgroup.writer import read_quota
 from .._containers.crictl import Crictl, LoggedContainer, logged_containers
 from .._containers.pods import APP, Container, Pod
 from .._kubelet.configuration import Configuration
-from .._node.container_cpus import Running
-from .._node.observation import read_running
+from .._node.container_cpus import Running, read_running
 from ..cpuset import CPUSet, count_bits
-from ..policy.dynamic_state import ANNOTATION, DynamicRules, Held, Key, elastic_containers
+from ..policy.dynamic import SharedPeak
+from ..policy.dynamic_state import ANNOTATION, DynamicRules, Held, Key, Use, elastic_containers
 from ..policy.isolated import ISOLATED, IsolatedPolicy
 from ..topology.kubelet_view import CPUTopology
 from ..topology.model import Topology
@@ -277,3 +279,82 @@ def _pod_of(group: Sequence[Present]) -> Pod:
         cpu = {"cpu": _MILLI * container.cpus}
         containers.append(Container(container.running.name or "", APP, cpu, cpu))
     return Pod(running.pod_uid, running.pod or running.pod_uid, tuple(containers), GUARANTEED)
+
+
+# How many CPUs containers use, by the counters of their cgroups.
+
+
+_V1_FILE, _V2_FILE, _V2_MEMBER = "cpuacct.usage", "cpu.stat", "usage_usec "
+_NANOSECONDS, _MICROSECONDS = 1e-9, 1e-6
+
+
+def counting_hierarchy(tree: Tree) -> Hierarchy | None:
+    """The hierarchy that counts the time of CPUs; None where none does."""
+    for controller in (CPUACCT, CPU):
+        try:
+            hierarchy = Hierarchy(tree, controller)
+        except NodeError:
+            continue
+        if controller == CPUACCT or hierarchy.version == 2:
+            return hierarchy
+    return None
+
+
+class Meter:
+    """Use between two passes.
+
+    clock: seconds that do not jump. shortest: over less than so many seconds, the use is what it was before.
+    """
+
+    def __init__(self, clock: Callable[[], float], shortest: float) -> None:
+        self._clock, self._shortest = clock, shortest
+        # {cgroup: when it was read, seconds of CPU time, CPUs used}
+        self._read: dict[str, tuple[float, float, float]] = {}
+        self._peak = SharedPeak()
+
+    def read(
+        self,
+        hierarchy: Hierarchy | None,
+        roots: Iterable[str],
+        containers: Mapping[str, Key],
+        exclusive: Collection[Key],
+    ) -> Use:
+        """What each of these containers has used on average since the last pass, and what the shared pool has at most
+        in the last minute.
+
+        roots: the cgroups of all pods. containers: {cgroup: container}, those that request exclusive CPUs. exclusive:
+        those that have them.
+        """
+        if hierarchy is None:
+            return Use()
+        roots = tuple(roots)
+        found = {path: read for path in (*roots, *containers) if (read := self._again(hierarchy, path)) is not None}
+        self._read = found
+        use: dict[Key, float] = {}
+        for path, key in containers.items():
+            if path in found:
+                use[key] = use.get(key, 0.0) + found[path][2]
+        everything = sum(found[path][2] for path in roots if path in found)
+        shared = max(0.0, everything - sum(cpus for key, cpus in use.items() if key in exclusive))
+        return Use(use, self._peak.add(self._clock(), shared))
+
+    def _again(self, hierarchy: Hierarchy, path: str) -> tuple[float, float, float] | None:
+        count, now = used(hierarchy, path), self._clock()
+        if count is None:
+            return None
+        before = self._read.get(path)
+        if before is None:
+            return now, count, 0.0
+        passed = now - before[0]
+        return (now, count, max(0.0, count - before[1]) / passed) if passed >= self._shortest else before
+
+
+def used(hierarchy: Hierarchy, path: str) -> float | None:
+    """The seconds that a cgroup and all below it have used; None where it is not there."""
+    if hierarchy.version == 1:
+        text = hierarchy.quick_value(path, _V1_FILE) or ""
+        return int(text) * _NANOSECONDS if is_number(text) else None
+    for line in (hierarchy.quick_value(path, _V2_FILE) or "").splitlines():
+        if line.startswith(_V2_MEMBER) and is_number(line[len(_V2_MEMBER) :]):
+            return int(line[len(_V2_MEMBER) :]) * _MICROSECONDS
+    return None

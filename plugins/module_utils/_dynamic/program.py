@@ -17,17 +17,17 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError
 from .._base.tree import Tree
 from .._base.untrusted import FIGURES_MODE, write_file
-from .._caches.follow import caches_follow
+from .._caches.cache_partition import caches_follow
 from .._cgroup.hierarchy import Hierarchy
 from .._cgroup.kubepods import Kubepods
+from .._host.only_root import ALIVE, READY, tell_systemd
 from .._host.partitions import usable_cpus
 from .._node.node import Node, cgroup_root_of
-from .._node.programs import ALIVE, READY, tell_systemd
 from .._owners.conflicts import OTHER_OWNER
 from .._published.publish import opened, publish_node
 from ..cpuset import count_bits
 from ..policy.dynamic import DYNAMIC
-from ..policy.moves import ANNOUNCE, EXCLUSIVE, POOL, REMOVE, SHARE, Move
+from ..policy.dynamic_state import ANNOUNCE, EXCLUSIVE, POOL, REMOVE, SHARE, Move
 from ..topology.kubelet_view import kubelet_view
 from .agent import Agent, PassReport, check_owner, release, unpublish
 from .census import OnlineCPUs, check_rules

@@ -12,9 +12,9 @@ from .._base.errors import Note
 from .._base.journal_file import DIRECTORY, UNIT_DIRECTORY
 from .._cgroup.hierarchy import CPUS
 from .._host.layers import LIST, PARTITION, RPS
+from .._host.only_root import PYTHON_FLAGS, SANDBOX
 from .._host.partitions import EXCLUSIVE, MEMBER, TopCgroup
 from .._host.partitions import PARTITION as KIND_FILE
-from .._node.programs import PYTHON_FLAGS, SANDBOX
 from ..cpuset import CPUSet
 from .housekeeping_journal import PATH, OwnCPUs
 from .steps import BOOT, FOREIGN_NOTE, KERNEL, NETWORK, REFUSED_NOTE, ValueStep, WantedFile

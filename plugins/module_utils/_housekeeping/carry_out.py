@@ -2,12 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads what a plan of the housekeeping is made of, carries a plan out, and does both after a boot."""
+"""Reads what a plan of the housekeeping is made of, carries a plan out, and does both after a boot.
+
+After a boot it is a program of its own, main(): the journal says to what the kernel's values are brought back, and what
+it did goes to standard output.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import sys
 from contextlib import suppress
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
@@ -386,3 +391,30 @@ def _write_link(tree: Tree, step: Link) -> None:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOENT):
             raise NodeError("cannot be written: %s" % error.strerror, where=here, remedy=remedy_for(error)) from error
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what differs; 0 when all is as it is to be, 1 when it cannot be written, 2 where nothing is wished.
+
+    arguments: the directory that holds the node's files, by default the node itself; and NETWORK or KERNEL where only
+    that part is to be written.
+    """
+    try:
+        tree = Tree(arguments[0] if arguments else "/")
+        answer = after_boot(tree, *arguments[1:])
+    except (CPUManagerError, OSError) as error:
+        _tell("error: %s" % error)
+        return 1
+    if answer is None:
+        _tell("error: %s: there is no such file, which says what is wished" % tree.path(PATH))
+        return 2
+    for note in answer.notes:
+        _tell("note: %s" % note)
+    for step in answer.steps:
+        if isinstance(step, ValueStep):
+            _tell("%s: %s: %s to %s" % (step.layer, step.name, step.before or "all", step.after))
+    return 0
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")

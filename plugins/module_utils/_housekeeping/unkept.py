@@ -4,7 +4,7 @@
 
 """What the role housekeeping was to bring a node to, by its journal there, and what is not so, or not any more.
 
-It only reads. What a layer has is judged in findings.py.
+It only reads. What a layer has is judged in host_findings.py.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from .verdict import CGROUP, CONTAINER, OBSERVER, Account, Exclusive, Runner, ac
 
 if TYPE_CHECKING:
     from .._kubelet.configuration import Configuration
+    from .._node.container_cpus import Observed
     from .._node.node import Node
-    from .._node.observation import Observed
 
 
 # Which containers with exclusive CPUs ended or began while a node was sampled. It only reads.

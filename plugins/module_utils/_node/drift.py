@@ -32,7 +32,7 @@ from ..topology.model import Topology
 
 if TYPE_CHECKING:
     from .._kubelet.start.predict import Prediction, Starts
-    from .observation import Observed
+    from .container_cpus import Observed
 
 
 # Notes on options that do not do what they are for: of a configuration, and of what containers have. Pure.

@@ -22,13 +22,14 @@ from .container_cpus import (
     WRITE,
     ContainerRow,
     Lost,
+    Observed,
     Running,
     cuts,
     decide,
+    lost_in,
     lost_notes,
     ways_out,
 )
-from .observation import Observed, lost_in
 
 _RESTART = "restart the kubelet, which then writes the cpusets of all its containers once"
 _MOVE = "move a pod with exclusive CPUs to another node: %s"

@@ -29,8 +29,7 @@ def with_hidden_names(node: Node) -> Node:
     A state in which names cannot be told from the rest is damaged, and no answer has names of it.
     """
     # Imported here: names are seldom hidden.
-    from .._kubelet.redaction import UnsafeError
-    from .pod_names import checkpoint_without_names, memory_state_without_names
+    from .._kubelet.redaction import UnsafeError, checkpoint_without_names, memory_state_without_names
 
     contents: dict[str, bytes | None] = {}
     states: tuple[tuple[str, bytes | None, Callable[[bytes], bytes]], ...] = (

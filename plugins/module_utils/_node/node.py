@@ -13,6 +13,7 @@ from .._base.errors import PERMISSION, CPUManagerError, NodeError, Note, option
 from .._base.journal_file import LAST, OPEN, SERVICES
 from .._base.tree import LARGEST_OF_KUBELET, Tree, is_number
 from .._base.versions import NEWEST_MINOR, minor_version, version_notes
+from .._host.only_root import program_notes
 from .._kubelet.configuration import KubeletConfiguration
 from .._kubelet.distributions import (
     CHECKPOINT_NAME,
@@ -23,13 +24,12 @@ from .._kubelet.distributions import (
 )
 from .._kubelet.installation import Installation, Search, find_installation, running_version, search_kubelet, why_unseen
 from ..cpuset import CPUSet
-from .programs import program_notes
 
 if TYPE_CHECKING:
     from .._kubelet.configuration import Configuration, KubeletConfiguration
     from .._kubelet.start.findings import Host
     from ..topology.model import Topology
-    from .observation import Observed
+    from .container_cpus import Observed
 
 
 # Whether the running kubelet has read its files as they are: it reads them only when it starts.
@@ -342,7 +342,7 @@ class Node:
         if configuration is None or not self.runs_pods(cgroup_root):
             return None, []
         # Each file that is imported is compiled on the node, which takes longer than to read it.
-        from .observation import observe
+        from .container_cpus import observe
 
         return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration), self.hides_names)
 

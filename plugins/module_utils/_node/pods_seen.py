@@ -28,9 +28,8 @@ from ..state.assignments import State
 from ..state.memory_manager import memory_amounts
 from ..state.restored import DamageError, read_devices
 from .beside_cpus import device_checkpoint
-from .container_cpus import Running
+from .container_cpus import Running, find_hierarchy
 from .node import Node, cgroup_root_of
-from .observation import find_hierarchy
 
 # More than any node runs; and more containers than the runtime is asked about one by one.
 MOST_PODS = 1000

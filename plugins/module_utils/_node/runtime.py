@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from .._base.errors import CPUManagerError, NodeError
 from .._base.tree import Tree
-from .._runtime.runtime_edit import plan, plan_absent
-from .._runtime.runtime_files import KIND, Runtime, find_runtime, read_state, with_version
+from .._runtime.runtime_files import KIND, Runtime, find_runtime, plan, plan_absent, read_state, with_version
 from .node import Node
 
 PRESENT, ABSENT = "present", "absent"

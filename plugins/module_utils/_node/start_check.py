@@ -58,8 +58,8 @@ from ..state.restored import (
     restored_by,
 )
 from ..topology.kubelet_view import CPUTopology
+from .beside_cpus import machine_memory
 from .node import Node
-from .numa_memory import machine_memory
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan

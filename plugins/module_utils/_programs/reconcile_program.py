@@ -19,7 +19,7 @@ from typing import Any, Mapping, Sequence
 from .._base.errors import MALFORMED, InputError, NodeError, RefusedError
 from .._base.tree import Tree
 from .._base.untrusted import FIGURES_MODE, write_file
-from .._caches.follow import caches_follow
+from .._caches.cache_partition import caches_follow
 from .._containers.crictl import find_crictl
 from .._node.container_cpus import FAILED, KEPT, SKIPPED, WRITTEN, ContainerRow
 from .._node.node import KUBELET_HIDDEN, Node

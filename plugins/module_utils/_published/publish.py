@@ -23,9 +23,8 @@ from .._base.untrusted import DIRECTORY, put_file, read_file
 from .._cgroup.hierarchy import Hierarchy
 from .._cgroup.kubepods import Kubepods
 from .._containers.crictl import names_of
-from .._node.container_cpus import SKIPPED, WRITTEN, ContainerRow, Running
+from .._node.container_cpus import SKIPPED, WRITTEN, ContainerRow, Running, read_running
 from .._node.node import Node, cgroup_root_of
-from .._node.observation import read_running
 from ..cpuset import CPUSet
 from ..state.acceptance import readable
 from ..state.assignments import State

@@ -15,10 +15,20 @@ from .._cgroup.kubepods import Kubepods
 from .._cgroup.writes import Write, shown
 from .._containers.crictl import Crictl, names_of
 from .._kubelet.installation import find_kubelet
-from .._node.container_cpus import ABSENT, FAILED, KEPT, SKIPPED, WRITTEN, ContainerRow, Running, decide
+from .._node.container_cpus import (
+    ABSENT,
+    FAILED,
+    KEPT,
+    SKIPPED,
+    WRITTEN,
+    ContainerRow,
+    Running,
+    decide,
+    find_hierarchy,
+    read_running,
+)
 from .._node.container_writes import Listed, ReconcileRules, Settling, allocate
 from .._node.node import Node, cgroup_root_of
-from .._node.observation import find_hierarchy, read_running
 from ..cpuset import CPUSet
 from ..policy.options import StaticOptions
 from ..state.acceptance import ABSENT as NO_CHECKPOINT

@@ -2,10 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rollout or a rollback would do to a node, all of it decided before anything is touched.
+"""What a rollout, a rollback or an upgrade would do to a node, all of it decided before anything is touched.
+
+Its parts are the settings, and as wanted the container runtime and a trial of the start. Where the node's own kubelet
+and the prediction differ, the kubelet is right, and the plan goes by it.
 
 A change that was interrupted is taken back first. So the plan is made for the node as it will be then: its saved
 files lie over those that are there (see recovery.py).
+
+Of another version of Kubernetes, it says whether the node can go to it and come back, and what is lost: the kubelet of
+the other version starts with the node's files as they are, and writes the CPU manager's checkpoint as it does; then the
+kubelet of today starts with that.
 """
 
 from __future__ import annotations
@@ -16,10 +23,11 @@ from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted
 from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import OverlaidTree, Tree
+from .._base.versions import version_notes
 from .._host.systemd import has_service, has_systemd
 from .._kubelet.configuration import Configuration
 from .._kubelet.placement import plan_files, touched_files
-from .._kubelet.settings import SETTINGS, found_settings, needed_config, plan_settings
+from .._kubelet.settings import SETTINGS, WOULD_NOT_START, found_settings, needed_config, plan_settings
 from .._kubelet.start.findings import Finding, Unknown
 from .._kubelet.start.predict import Prediction
 from .._node.drift import (
@@ -45,15 +53,21 @@ from .._node.drift import (
     report,
     with_restart,
 )
+from .._node.module import mistaken_in
 from .._node.node import Node
 from .._node.runtime import PRESENT, RuntimeChange, WantedRuntime, plan_runtime
 from .._node.start_check import (
+    ALWAYS,
+    NEVER,
     MemoryPlan,
     config_if_certain,
     memory_loss_error,
     memory_plan,
+    predict_configuration,
+    predict_start,
     predicted_starts,
     read_sources,
+    stored_state,
     with_states,
 )
 from .._owners import owners
@@ -638,3 +652,129 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
     subjects = [row["subject"] for row in drift]
     may_refuse = {CONFIGURATION, *(name for name, setting in SETTINGS.items() if not setting.is_harmless)}
     return _resets(actions) or not may_refuse.isdisjoint(subjects)
+
+
+# --- with a trial of the start, and the container runtime ----------------------------------------------
+
+
+class TrialTerms(NamedTuple):
+    """Whether the node's own kubelet tries the start that is planned."""
+
+    # AUTO, ALWAYS or NEVER, of start_check.py.
+    mode: str = NEVER
+    # The trial of an earlier plan: it stands where the start is still the same.
+    tried: Mapping[str, Any] | None = None
+
+
+def tried_plan(
+    node: Node, wanted: Mapping[str, object], terms: ChangeTerms, runtime: WantedRuntime | None, trial: TrialTerms
+) -> dict[str, Any]:
+    """What is to be done on a node, as plain data; see the module rollout_info.
+
+    wanted: settings. runtime: what is wanted of the container runtime; None for nothing. The refusals that were
+    predicted and are none are in node.mistaken afterwards. Raises CPUManagerError where there can be no plan.
+    """
+    tries = trial.mode != NEVER and node.tree.live
+    if tries:
+        # Only of what is planned now.
+        node.mistaken = frozenset()
+    try:
+        change = plan_change(node, wanted, terms)
+    except RefusedError as error:
+        if error.kind != WOULD_NOT_START or not tries:
+            raise
+        # Imported here: hardly any node is refused what is wanted.
+        from .._trial.kubelet_trial import mistaken_by
+
+        start = refused_start(node, wanted)
+        node.mistaken = mistaken_by(node, start.wanted, start.files, trial.tried)
+        change = plan_change(node, wanted, terms)
+    report = _whole(node, change, terms, runtime, trial)
+    mistaken = mistaken_in(report["trial"])
+    if mistaken <= node.mistaken:
+        return report
+    node.mistaken = mistaken
+    again = plan_change(node, wanted, terms)
+    tried = report["trial"] if again.start == change.start else None
+    return _whole(node, again, terms, runtime, trial._replace(tried=tried))
+
+
+def _whole(
+    node: Node, change: PlannedChange, terms: ChangeTerms, runtime: WantedRuntime | None, trial: TrialTerms
+) -> dict[str, Any]:
+    """The plan, with the container runtime's part in it, and what the node's own kubelet says of the start."""
+    report, start = change.report, change.start
+    if terms.change == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
+        report = with_last_runtime(report, node, terms.drain)
+    elif terms.change != ROLLBACK and runtime is not None:
+        report = with_runtime(report, node, runtime, terms.drain)
+    else:
+        report = {**report, "runtime": None}
+    if trial.mode == NEVER or start is None or not starts_kubelet(report):
+        return {**report, "trial": None}
+    # Imported here: most nodes need no change.
+    from .._trial.kubelet_trial import with_trial
+
+    return with_trial(report, node, start.wanted, start.files, trial.mode == ALWAYS, trial.tried)
+
+
+# --- another version of Kubernetes ----------------------------------------------------------------------
+
+
+def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
+    """The way of this node to Kubernetes 1.`minor` and back, as plain data; see the module rollout_info for its shape.
+
+    Raises NodeError where there is no kubelet.
+    """
+    upgraded = node.of_version(minor)
+    there = predict_start(upgraded)
+    # One note for both ways, where they say the same.
+    notes = [*node.version_notes(), *version_notes(minor)]
+    content, lost = _written_by(upgraded, there)
+    if content is None:
+        content = node.checkpoint()
+    today = predict_configuration(node)
+    notes += [*lost, *_notes_of(content, today)]
+    back = with_states(node, today, content, stored_state(node.tree, node.memory_state_path))
+    return {
+        "kubelet_version": "1.%d" % minor,
+        **_said(there),
+        "back": {"kubelet_version": "1.%d" % node.minor, **_said(back)},
+        "notes": list(dict.fromkeys(notes)),
+    }
+
+
+def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
+    """The checkpoint as that kubelet writes it, where it starts with the one that is there; and what is lost."""
+    # Imported here: hardly anybody asks of another version.
+    from .._node.checkpoint_plan import format_notes, plan_format
+
+    old, config = upgraded.checkpoint(), _checked_config(prediction)
+    if old is None or config is None or prediction.starts is False:
+        return None, []
+    try:
+        plan = plan_format(old, config)
+    except CPUManagerError as error:
+        return None, [str(error)]
+    return plan.new, [*format_notes(old, config), *plan.notes]
+
+
+def _notes_of(content: bytes | None, prediction: Prediction) -> list[str]:
+    # Imported here: hardly anybody asks of another version.
+    from .._node.checkpoint_plan import format_notes
+
+    config = _checked_config(prediction)
+    return [] if config is None else format_notes(content, config)
+
+
+def _checked_config(prediction: Prediction) -> CPUManagerConfig | None:
+    """What the CPU manager of that kubelet would start with, refused or not; None where it does not come to it."""
+    return None if prediction.checked is None else prediction.checked.cpu_manager
+
+
+def _said(prediction: Prediction) -> dict[str, object]:
+    return {
+        "starts": prediction.starts,
+        "findings": [finding.to_dict() for finding in prediction.findings],
+        "unknown": [doubt.to_dict() for doubt in prediction.unknown],
+    }

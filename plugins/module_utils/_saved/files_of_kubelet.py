@@ -35,18 +35,19 @@ from .._kubelet.redaction import (
     Redaction,
     UnsafeError,
     address_redacted,
+    checkpoint_without_names,
     configuration_redacted,
     environment_redacted,
     is_secret,
     kubelet_args_redacted,
     lines_redacted,
+    memory_state_without_names,
     runtime_redacted,
     unit_redacted,
     variables_of,
     words_redacted,
 )
 from .._node.node import Node
-from .._node.pod_names import checkpoint_without_names, memory_state_without_names
 from .._node.start_check import restored_paths
 from ..state.restored import Restored, without_content
 from .collector import Change, Collector

@@ -20,12 +20,13 @@ from typing import Callable, Mapping, Sequence
 from .._base.errors import CPUManagerError, InputError
 from .._base.journal_file import CACHE, PROMISE
 from .._base.tree import RESCTRL, SAID, Tree, is_number
-from .._caches.read import (
+from .._caches.resctrl import (
     BANDWIDTHS,
     CACHE_FILES,
     CACHES,
     COUNTERS,
     GROUP_FILES,
+    LEVELS,
     MON_DATA,
     MON_GROUPS,
     MONITORING,
@@ -35,7 +36,6 @@ from .._caches.read import (
     RESCTRL_BANDWIDTH_FILES,
     find_mount,
 )
-from .._caches.resctrl import LEVELS
 from .._cgroup.hierarchy import CPU as CPU_CONTROLLER
 from .._cgroup.hierarchy import CPUS, ROOT, Hierarchy
 from .._cgroup.kubepods import Kubepods

@@ -28,8 +28,7 @@ from .._base.quantity import counted
 from ..cpuset import count_bits, iterate_bits, lowest_bits
 from ..topology.kubelet_view import CPUTopology
 from .assignment import SAFE, TakeError, take_mask
-from .dynamic_state import DynamicRules, DynamicState, Held, Key, Use, WantedContainer
-from .moves import Move, moves_between, view_of
+from .dynamic_state import DynamicRules, DynamicState, Held, Key, Move, Use, WantedContainer, moves_between, view_of
 from .static import AllocationError, RunningState, StaticPolicy
 
 # How much the shared pool has used in the last minute, for the policy dynamic. Pure.

@@ -21,9 +21,8 @@ from ..state.acceptance import StateError
 from ..topology.kubelet_view import CPUTopology
 from .assignment import SAFE
 from .dynamic import Decision
-from .dynamic_state import DynamicState, Held, Key, WantedContainer
+from .dynamic_state import DynamicState, Held, Key, WantedContainer, moves_between, view_of
 from .hints import Hint
-from .moves import moves_between, view_of
 from .options import StaticOptions
 from .static import AllocationError, PolicySummary, RunningState, StaticPolicy
 

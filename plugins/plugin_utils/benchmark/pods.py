@@ -16,16 +16,18 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import InputError
 from ...module_utils._benchmark.benchmark_plan import (
+    AGGRESSOR,
     BESIDE_AGGRESSOR,
     CO_LOCATED,
     EXCLUSIVE,
+    ROLES,
     SHARED,
     STAND_ALONE,
+    VICTIM,
     order_of,
 )
 from ...module_utils._benchmark.result import quantile
 from ...module_utils._benchmark.worker import COMPUTE, MEMORY
-from ...module_utils._benchmark.workloads import AGGRESSOR, ROLES, VICTIM
 from ...module_utils._cgroup.kubepods import BURSTABLE, GUARANTEED
 from ...module_utils.cpuset import CPUSet
 

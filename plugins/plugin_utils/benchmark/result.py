@@ -16,10 +16,9 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from ...module_utils._base.errors import InputError, option
 from ...module_utils._base.quantity import counted
-from ...module_utils._benchmark.benchmark_plan import EXPERIMENTS, PLACEMENTS
-from ...module_utils._benchmark.node_benchmark import SCHEMA_VERSION
+from ...module_utils._benchmark.benchmark_plan import EXPERIMENTS, PLACEMENTS, ROLES
 from ...module_utils._benchmark.result import METRICS, summarized
-from ...module_utils._benchmark.workloads import ROLES
+from ...module_utils._benchmark.run import SCHEMA_VERSION
 from ...module_utils._cgroup.kubepods import BURSTABLE, GUARANTEED
 from ..report.answers import WRONG, items, line
 

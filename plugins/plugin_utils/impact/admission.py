@@ -21,8 +21,8 @@ from ...module_utils._kubelet.configuration import Configuration
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
 from ...module_utils._kubelet.start.findings import other_host
 from ...module_utils._node.allocation import OtherManagers, Question, default_configuration, plan_allocations
+from ...module_utils._node.beside_cpus import given_memory
 from ...module_utils._node.drift import START_KUBELET
-from ...module_utils._node.numa_memory import given_memory
 from ...module_utils._rollout.rollout_plan import needs_drain
 from ...module_utils.cpuset import CPUSet
 from ...module_utils.state.acceptance import STATIC

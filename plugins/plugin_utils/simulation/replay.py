@@ -26,12 +26,11 @@ from ...module_utils._containers.pods import APP, Container, Pod
 from ...module_utils.cpuset import count_bits
 from ...module_utils.policy.assignment import EndlessDistributionError
 from ...module_utils.policy.dynamic import DYNAMIC, SharedPeak, decide, first_state
-from ...module_utils.policy.dynamic_state import DynamicRules, Use, WantedContainer
+from ...module_utils.policy.dynamic_state import EXCLUSIVE, POOL, DynamicRules, Use, WantedContainer
 from ...module_utils.policy.hints import CONTAINER as CONTAINER_SCOPE
 from ...module_utils.policy.hints import NONE as NO_ALIGNMENT
 from ...module_utils.policy.hints import TopologyManager
 from ...module_utils.policy.manager import CPUManager
-from ...module_utils.policy.moves import EXCLUSIVE, POOL
 from ...module_utils.policy.static import NonePolicy, Policy, StaticPolicy
 from ...module_utils.state.acceptance import NONE, STATIC
 from .trace import Trace, TracePod

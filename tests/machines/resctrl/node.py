@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import terms_of, wish_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
     PartitionResult,
     absent,
     present,
+    terms_of,
+    wish_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet

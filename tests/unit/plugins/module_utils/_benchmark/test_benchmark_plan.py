@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,9 +15,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.be
     EXPERIMENTS,
     BenchmarkRoom,
     Case,
+    Workload,
     cases_of,
     expected_seconds,
     order_of,
+    workloads_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
@@ -116,3 +119,67 @@ def test_the_order_is_random_and_the_seed_decides_it() -> None:
 def test_a_longer_benchmark_is_expected_to_take_longer() -> None:
     cases, _left_out = cases_of(room("2c", "0"), EXPERIMENTS, 1)
     assert expected_seconds(cases, 20, 1.0) == 2 * expected_seconds(cases, 10, 1.0) > 10 * len(cases)
+
+
+OUTPUT = "warm-up 900 ms\nrequest 1.5 ms\nrequest 2.5 ms\ntotal 40 ms\ntotal 50 ms\n"
+
+
+def own(**given: Any) -> Workload:
+    return workloads_of({"victim": {"command": ["bench"], **given}}, False)["victim"]
+
+
+def test_a_time_is_the_last_that_matches() -> None:
+    assert own(time_pattern="total ([0-9.]+)", unit="ms").read(OUTPUT, 9.0) == {"seconds": 0.05, "latencies": []}
+
+
+def test_without_a_pattern_it_is_wall_clock() -> None:
+    assert own().read(OUTPUT, 9.0) == {"seconds": 9.0, "latencies": []}
+
+
+def test_each_latency_that_matches_counts() -> None:
+    assert own(latency_pattern="request ([0-9.]+)", unit="us").read(OUTPUT, 9.0) == {
+        "seconds": 9.0,
+        "latencies": pytest.approx([1.5e-6, 2.5e-6]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [
+        ("nothing ([0-9]+)", "prints no time: nothing matches"),
+        ("(warm-up)", "prints the time 'warm-up', which is no number above 0"),
+        ("9(0)0", "prints the time '0'"),
+    ],
+)
+def test_an_output_without_a_time_is_refused(pattern: str, what: str) -> None:
+    with pytest.raises(InputError, match=re.escape(what)):
+        own(time_pattern=pattern).read(OUTPUT, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"victm": {"command": ["a"]}}, "victm is none of the workloads: victim, aggressor, compute, memory"),
+        ({"victim": {"command": "a b"}}, "workloads.victim: its command is no list of words"),
+        ({"victim": {"command": []}}, "its command is no list of words"),
+        ({"victim": {"command": [1]}}, "its command is no list of words"),
+        ({"victim": ["a"]}, "is no mapping"),
+        ({"victim": {"command": ["a"], "cwd": "/"}}, "cwd is none of its keys"),
+        ({"victim": {"command": ["a"], "unit": "min"}}, "unit min is none of s, ms, us, ns"),
+        ({"victim": {"command": ["a"], "time_pattern": "("}}, "is no regular expression"),
+        ({"victim": {"command": ["a"], "time_pattern": "a"}}, "has 0 groups"),
+        ({"victim": {"command": ["a"], "latency_pattern": "(a)(b)"}}, "has 2 groups"),
+    ],
+)
+def test_a_wrong_workload_is_refused(given: Any, what: str) -> None:
+    with pytest.raises(InputError) as error:
+        workloads_of(given, False)
+    assert what in str(error.value)
+
+
+def test_stress_ng_is_the_aggressor_unless_another_one_is() -> None:
+    found = workloads_of({}, True)
+    assert found["aggressor"].command[0] == "stress-ng"
+    assert [found[role].kind for role in ("victim", "compute", "memory")] == ["compute", "compute", "memory"]
+    with pytest.raises(InputError, match="a command of yours already"):
+        workloads_of({"aggressor": {"command": ["a"]}}, True)

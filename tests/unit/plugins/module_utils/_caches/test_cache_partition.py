@@ -22,19 +22,21 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import PROMISE
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches import cache_partition as following
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches import cache_partition as partition
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches import follow as following
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_info import cache_answer, cache_report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
     CacheJournal,
     CacheTerms,
+    caches_follow,
+    follow,
     former_masks,
+    pool_of,
+    present,
     text_of,
     wish_of,
     with_masks,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import pool_of, present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.follow import caches_follow, follow
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.ways import Pool
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.collector import Collector

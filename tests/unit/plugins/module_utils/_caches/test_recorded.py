@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import read_resctrl
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 
 # What Skylake counts and limits.

@@ -20,13 +20,16 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_journal import wish_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import machine_of, pool_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.read import read_resctrl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.cache_partition import (
+    machine_of,
+    pool_of,
+    wish_of,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.resctrl import (
     Cache,
     Resctrl,
     is_one_run,
+    read_resctrl,
     runs,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._caches.ways import divide, make_target

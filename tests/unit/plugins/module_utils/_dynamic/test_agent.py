@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.acti
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agent import Agent
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import container_writes as settle
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import ANNOUNCE
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import ANNOUNCE
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Files, Style, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 

@@ -9,12 +9,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Mapping, Sequence
 
+import pytest
+
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPU, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.kubepods import Kubepods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import Crictl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.census import Census, Present
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import Held, Key
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.census import (
+    Census,
+    Meter,
+    Present,
+    counting_hierarchy,
+    used,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import Held, Key, Use
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Style
 from ansible_collections.kubenode.cpu_manager.tests.machines.elastic import ElasticNode, Pod
 
 DB, WEB = Pod("db", 2, "2-8"), Pod("web", 0, "", "Burstable")
@@ -87,3 +96,68 @@ def test_names_that_are_no_texts(tmp_path: Path) -> None:
 
     present, _notes = read(node, Census(lambda: Crictl("crictl", None, run)))
     assert present[0].key == ("db", "7")
+
+
+METERED_DB, METERED_WEB = Pod("db", 2), Pod("web", 0, "", "Burstable")
+KEY = ("db", "app")
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+def test_use(tmp_path: Path, style: Style) -> None:
+    node = ElasticNode(tmp_path, style=style)
+    node.add(METERED_DB, METERED_WEB)
+    hierarchy = counting_hierarchy(Tree(str(tmp_path)))
+    assert hierarchy is not None
+    meter = Meter(lambda: node.now, 5.0)
+
+    def read() -> Use:
+        return meter.read(hierarchy, ["kubepods.slice"], {METERED_DB.cgroup: KEY}, {KEY})
+
+    # Of the first reading nothing is known.
+    assert read() == Use({KEY: 0.0}, 0.0)
+    node.work(10, {"db": 1.5, "web": 0.5})
+    found = read()
+    assert found.containers[KEY] == pytest.approx(1.5)
+    assert found.shared == pytest.approx(0.5)
+    # A pass that comes early leaves it as it was.
+    node.work(1, {"db": 0.0})
+    assert read() == found
+    node.work(9, {"db": 0.5})
+    assert read().containers[KEY] == pytest.approx(0.45)
+    # One that shares the pool is a part of that.
+    node.work(61, {"db": 0.7})
+    shared = meter.read(hierarchy, ["kubepods.slice"], {METERED_DB.cgroup: KEY}, set())
+    assert shared.shared == pytest.approx(0.7)
+    node.remove("db")
+    assert read().containers == {}
+
+
+def test_the_shared_pool_has_the_highest_use_of_the_last_minute(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(METERED_DB, METERED_WEB)
+    hierarchy = counting_hierarchy(Tree(str(tmp_path)))
+    meter = Meter(lambda: node.now, 5.0)
+    found = []
+    for web in (0.0, 3.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0):
+        node.work(10, {"db": 1.0, "web": web})
+        use = meter.read(hierarchy, ["kubepods.slice"], {METERED_DB.cgroup: KEY}, {KEY})
+        found.append(round(use.shared, 3))
+        # What a container uses is not kept.
+        assert use.containers[KEY] in (0.0, pytest.approx(1.0))
+    assert found == [0.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 1.0]
+
+
+def test_a_counter_that_is_none(tmp_path: Path) -> None:
+    node = ElasticNode(tmp_path)
+    node.add(METERED_DB)
+    hierarchy = counting_hierarchy(Tree(str(tmp_path)))
+    assert hierarchy is not None
+    (tmp_path / "sys/fs/cgroup/cpu,cpuacct" / METERED_DB.cgroup / "cpuacct.usage").write_text("many\n")
+    assert used(hierarchy, METERED_DB.cgroup) is None
+    assert used(hierarchy, "nowhere") is None
+
+
+def test_a_node_that_counts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sys").mkdir()
+    assert counting_hierarchy(Tree(str(tmp_path))) is None
+    assert Meter(lambda: 0.0, 1.0).read(None, [], {}, ()) == Use()

@@ -13,14 +13,12 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import carry_out as program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     carry_out as run,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     housekeeping as bring,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
-    housekeeping_program as program,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import needs_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.dynamic_settings import POLICIES
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import own_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import OwnCPUs
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import own_cpus
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.owners_found import owners_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import (

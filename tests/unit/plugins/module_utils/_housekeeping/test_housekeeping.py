@@ -12,7 +12,7 @@ from typing import Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping_program as program
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import carry_out as program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import (
     differences,
     needs_of,

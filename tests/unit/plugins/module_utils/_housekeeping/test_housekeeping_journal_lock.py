@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import DIRECTORY
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import carry_out as program
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     carry_out as run,
 )
@@ -26,14 +27,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     housekeeping_journal as lock,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
-    housekeeping_program as program,
-)
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     PATH,
     HousekeepingWish,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
 

@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     tuned_profile as tuned,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import (
+    Extras,
     differences,
     needs_of,
 )
@@ -41,7 +42,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     needed_tuned,
     tuned_waits_for_boot,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import (
     ACTIVE_PROFILE,
     Facts,

@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     housekeeping as bring,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import PROGRAM_PATH, AtBoot
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_info import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     PATH,
@@ -32,7 +33,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     OwnCPUs,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.steps import KERNEL_LINE, ValueStep
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept

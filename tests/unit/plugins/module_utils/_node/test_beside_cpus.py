@@ -15,13 +15,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import (
     beside_cpus,
+    given_memory,
+    memory_for_plan,
     with_pci_devices,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import (
-    given_memory,
-    memory_for_plan,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine

@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import Observed, observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint

@@ -20,9 +20,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
     parent_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import enforcement
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Observed, Running
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import Observed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus

@@ -12,8 +12,8 @@ from typing import Mapping, NamedTuple
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import readable

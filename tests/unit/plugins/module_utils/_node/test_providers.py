@@ -23,7 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocat
     default_configuration,
     plan_allocations,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import (
     given_memory,
     memory_for_plan,
 )

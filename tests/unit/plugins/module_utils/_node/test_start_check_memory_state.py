@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.numa_memory import machine_memory
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_cpus import machine_memory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     MemoryPlan,
     memory_loss_error,

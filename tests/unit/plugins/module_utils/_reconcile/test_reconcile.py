@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy, parent_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import ways_out
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import observe, ways_out
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import compare
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.observation import observe
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import (
     ReconcileResult,
     reconcile_pods,

@@ -26,16 +26,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynami
     mask_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynamic_state import (
+    ANNOUNCE,
     DynamicRules,
     DynamicState,
     Held,
+    KernelView,
     Key,
     Use,
     WantedContainer,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.moves import (
-    ANNOUNCE,
-    KernelView,
     apply_moves,
     moves_between,
     view_of,

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.at_boot import AtBoot, boot_files
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import (
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import (
     kernel_line,
     possible_cpus,
     reserved_cpus,

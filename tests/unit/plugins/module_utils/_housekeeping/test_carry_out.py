@@ -15,11 +15,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.zipapp import build
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import housekeeping as bring
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     PATH,
     HousekeepingWish,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.wanted import Extras
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping as module
 from ansible_collections.kubenode.cpu_manager.tests.machines import housekept
