@@ -25,7 +25,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._base.errors import CPUManagerError, RefusedError
-from .bytecode import with_bytecode
+from .packing import quick_finder, with_bytecode
 from .report.answers import text
 from .variables import INTERNAL, KNOWN, check_names
 
@@ -136,7 +136,9 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         was_on = gc.isenabled()
         gc.disable()
         try:
-            return _sent_with_bytecode(super()._configure_module(*arguments, **options))
+            with quick_finder():
+                packed = super()._configure_module(*arguments, **options)
+            return _sent_with_bytecode(packed)
         finally:
             if was_on:
                 gc.enable()

@@ -35,7 +35,7 @@ PLAYBOOKS = (
     "test_rollout.py::test_demo",
     "test_hostile_facts.py::test_no_answer_says_what_the_controller_does",
     "test_hostile_texts.py",
-    "test_bytecode.py",
+    "test_packing.py",
 )
 
 

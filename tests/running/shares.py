@@ -149,6 +149,7 @@ STORIES = (
     _PLAYBOOKS + "test_mistakes.py::test_what_is_wrong_with_a_host",
     _PLAYBOOKS + "test_own_steps.py::test_each_file_is_named_so_that_no_other_can_be_found",
     _PLAYBOOKS + "test_hostile_facts.py",
+    _PLAYBOOKS + "test_packing.py",
     "tests/docs/test_blocks.py",
     "tests/docs/test_errors.py",
     "tests/docs/test_lists.py",

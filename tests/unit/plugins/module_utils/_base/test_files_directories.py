@@ -37,7 +37,7 @@ MAKERS = {
     "module_utils/_benchmark/benchmark_cgroups.py": "cgroups are not on a disk",
     "module_utils/_caches/write.py": "groups of resctrl are not on a disk",
     "module_utils/_base/files.py": "make_directory() itself",
-    "plugin_utils/bytecode.py": "of a run of Ansible, on the controller",
+    "plugin_utils/packing.py": "of a run of Ansible, on the controller",
     "plugin_utils/report/results.py": "reports, on the controller",
     "module_utils/_published/publish.py": "what is below /run ends with the machine",
     "module_utils/_trial/trial_cgroups.py": "cgroups are not on a disk",

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tests of plugins/plugin_utils/bytecode.py. That each ansible-core's archives are found is in tests/playbooks."""
+"""Tests of plugins/plugin_utils/packing.py. What each ansible-core does is in tests/playbooks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from typing import Any, Mapping
 
 import pytest
 from ansible import constants
+from ansible.executor import module_common
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils import bytecode
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.bytecode import with_bytecode
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils import packing
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.guarded_action import GuardedAction
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.packing import quick_finder, with_bytecode
 from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 CHECKOUT = Path(__file__).parents[4]
@@ -169,7 +170,7 @@ def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text('"""Text."""\nOLD = 1\n', encoding="utf-8")
     os.utime(path, (1, 1))
-    monkeypatch.setitem(bytecode._ROOTS, COLLECTION, tmp_path / "collection")
+    monkeypatch.setitem(packing._ROOTS, COLLECTION, tmp_path / "collection")
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     return path
 
@@ -243,3 +244,10 @@ def test_every_module_is_sent_so(packed: tuple[Any, ...], script_of: Any, monkey
     assert script_of(made) == with_bytecode(script, "")
     assert len(script_of(made)) > len(script)
     assert (len(made), made[-1]) == (len(packed), "/path")
+
+
+def test_another_ansible_finds_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(module_common, "recursive_finder")
+    with quick_finder():
+        assert not hasattr(module_common, "recursive_finder")
+    assert not hasattr(module_common, "recursive_finder")

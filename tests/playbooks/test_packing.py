@@ -2,18 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What ansible-core sends to a node has bytecode for it, and runs."""
+"""What ansible-core sends to a node has all that it imports, and bytecode for it, and runs."""
 
 from __future__ import annotations
 
 import base64
 import io
+import json
+import os
 import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-from .conftest import ansible_playbook, play, task
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import IS_FULL
+
+from .conftest import CHECKOUT, HERE, ansible_playbook, play, task
 
 UTILS = "ansible_collections/kubenode/cpu_manager/plugins/module_utils/"
 NEEDED = {
@@ -44,3 +49,14 @@ def test_a_module_is_sent_with_bytecode(tmp_path: Path) -> None:
     sources = {name[:-1] for name in sent["mine"] if name.endswith(".pyc")}
     assert sources < sent["any"]
     assert not sources & sent["mine"]
+
+
+def test_what_is_found_fast_is_what_ansible_finds() -> None:
+    modules = [
+        path for path in sorted((CHECKOUT / "plugins/modules").glob("[a-z]*.py")) if b"from .." in path.read_bytes()
+    ]
+    assert len(modules) > 20
+    command = [sys.executable, str(HERE / "packed_files.py"), *map(str, modules if IS_FULL else modules[::4])]
+    collections = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build/collections")}
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **collections})
+    assert json.loads(told.stdout) == {}

@@ -2,18 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bytecode for the modules that Ansible sends to nodes.
+"""How the modules are packed that Ansible sends to nodes: what they import is found fast, and they have bytecode.
 
-Ansible sends a module as a zip archive of sources, in base64 within a script, and a node compiles all of them again in
-each task: that is most of what a module takes that changes nothing. Python reads bytecode from such an archive where it
-is that of its own version, and otherwise the source beside it (Lib/zipimport.py, from Python 3.8 on). Where the
-interpreter's name has the version, as it has where Ansible finds the interpreter, only what that version reads is sent.
+Ansible sends a module as a zip archive of sources, in base64 within a script. For each module of a run it parses all
+that this imports, and looks for each imported name as for a file: of a module of 80 files, most of a first task.
+
+A node compiles all of them again in each task: that is most of what a module takes that changes nothing. Python reads
+bytecode from such an archive where it is that of its own version, and otherwise the source beside it (Lib/zipimport.py,
+from Python 3.8 on). Where the interpreter's name has the version, as it has where Ansible finds the interpreter, only
+what that version reads is sent.
 """
 
 from __future__ import annotations
 
 import base64
-import dis
 import fcntl
 import hashlib
 import importlib.util
@@ -24,12 +26,15 @@ import re
 import subprocess
 import sys
 import zipfile
+from contextlib import contextmanager
+from opcode import EXTENDED_ARG, hasconst, opmap
 from pathlib import Path
 from types import CodeType
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 import ansible
 from ansible import constants
+from ansible.executor import module_common
 
 # The archive in the script, by the names of ansible-core 2.18 and of later ones. What a user gives cannot begin a line.
 _ARCHIVE = re.compile(rb"^ *(?:ZIPDATA = |zip_data=)'([A-Za-z0-9+/=]+)'", re.MULTILINE)
@@ -38,13 +43,13 @@ _VERSIONED = re.compile(r"(?:^|[/!])python(\d+\.\d+)$")
 # Of these a Python may be a link to the same, and they do not read this bytecode.
 _OTHERS = re.compile(r"pypy|graal")
 _MINE = "%d.%d" % sys.version_info[:2]
+_COLLECTION = "ansible_collections/kubenode/cpu_manager/"
 # Where the sources come from, by how their names in the archive begin.
-_ROOTS = {
-    "ansible/": Path(ansible.__file__).parent,
-    "ansible_collections/kubenode/cpu_manager/": Path(__file__).resolve().parents[2],
-}
+_ROOTS = {"ansible/": Path(ansible.__file__).parent, _COLLECTION: Path(__file__).resolve().parents[2]}
+# Each import that a file of ours has of others of ours, or of Ansible, also in its functions: where from, and what.
+_IMPORT = re.compile(rb"^[ \t]*from (\.+[\w.]*|ansible[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 # Makes programs of the sources that came with a module.
-_NEEDS_SOURCES = "ansible_collections/kubenode/cpu_manager/plugins/module_utils/_base/zipapp.py"
+_NEEDS_SOURCES = _COLLECTION + "plugins/module_utils/_base/zipapp.py"
 # A header that lets Python use bytecode without a look at the source: PEP 552.
 _HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
 # Without docstrings, and without the columns of each instruction: with both, bytecode is half as large again. Python
@@ -56,6 +61,74 @@ from importlib.machinery import SourceFileLoader
 codes = {file: SourceFileLoader(name, path).get_code(name) for file, name, path in marshal.load(sys.stdin.buffer)}
 marshal.dump({file: marshal.dumps(code) for file, code in codes.items()}, sys.stdout.buffer)
 """
+
+
+@contextmanager
+def quick_finder() -> Iterator[None]:
+    """Within this, Ansible finds what a module of ours imports of Ansible, and this collection's files are found here.
+
+    What is packed is the same. An Ansible that finds in another way than those that are known finds all by itself.
+    """
+    find: Any = getattr(module_common, "recursive_finder", None)
+
+    def find_others(*arguments: Any, **options: Any) -> Any:
+        _name, module, source, archive = arguments[:4]
+        file = module.replace(".", "/") + ".py"
+        if not file.startswith(_COLLECTION):
+            return find(*arguments, **options)
+        ours, others = _imported_by(file, bytes(source))
+        # Ansible reads nothing else of our source: it has no metadata for Ansible's serialization.
+        found = find(*arguments[:2], others, *arguments[3:], **options)
+        for name, content in ours.items():
+            archive.writestr(name, content)
+        return found
+
+    if find is None:
+        yield
+        return
+    module_common.recursive_finder = find_others
+    try:
+        yield
+    finally:
+        module_common.recursive_finder = find
+
+
+def _imported_by(file: str, source: bytes) -> tuple[dict[str, bytes], bytes]:
+    """{each file of ours that this file imports, by itself or by others: its content}, and their imports of others.
+
+    Files have the names that they have in an archive.
+    """
+    root = _ROOTS[_COLLECTION]
+    contents: dict[str, bytes] = {}
+    others: set[bytes] = set()
+    wanted = [(file, source)]
+    while wanted:
+        importer, content = wanted.pop()
+        for origin, names in _IMPORT.findall(content):
+            place = _place(importer, origin.decode())
+            if place is None:
+                others.add(b"from %s import %s\n" % (origin, names))
+                continue
+            files = [place + ".py"]
+            if not (root / files[0]).is_file():
+                files = ["%s/%s.py" % (place, name.split()[0]) for name in names.decode().strip("()").split(",")]
+            parents = place.split("/")
+            files += ["/".join((*parents[:count], "__init__.py")) for count in range(2, len(parents) + 1)]
+            for name in files:
+                if _COLLECTION + name not in contents and (root / name).is_file():
+                    contents[_COLLECTION + name] = found = (root / name).read_bytes()
+                    wanted.append((_COLLECTION + name, found))
+    return contents, b"".join(sorted(others))
+
+
+def _place(importer: str, origin: str) -> str | None:
+    """Where in the collection an import is from, such as plugins/module_utils/cpuset; None: not of this collection."""
+    name = origin.lstrip(".")
+    level = len(origin) - len(name)
+    path = name.replace(".", "/")
+    if level:
+        return "/".join((*importer[len(_COLLECTION) :].split("/")[:-level], *filter(None, [path])))
+    return path[len(_COLLECTION) :] if path.startswith(_COLLECTION) else None
 
 
 def with_bytecode(script: bytes, interpreter: str) -> bytes:
@@ -164,13 +237,20 @@ def _imported(code: CodeType, package: str) -> set[str]:
     """What a file imports when it is imported itself, with the packages that these are in."""
     found: set[str] = set()
     before: list[Any] = [0, ()]
-    for step in dis.get_instructions(code):
-        if step.opname == "IMPORT_NAME":
+    argument = 0
+    for step, low in zip(code.co_code[::2], code.co_code[1::2]):
+        argument = argument << 8 | low
+        if step == EXTENDED_ARG:
+            continue
+        if step == opmap["IMPORT_NAME"]:
             level, names = before
-            name = importlib.util.resolve_name("." * level + step.argval, package)
+            name = importlib.util.resolve_name("." * level + code.co_names[argument], package)
             found.update("%s.%s" % (name, each) for each in names or ())
             parts = name.split(".")
             found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-        elif step.opname.startswith("LOAD_"):
-            before = [before[1], step.argval]
+        elif step in hasconst:
+            before = [before[1], code.co_consts[argument]]
+        elif step == opmap.get("LOAD_SMALL_INT"):
+            before = [before[1], argument]
+        argument = 0
     return found
