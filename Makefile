@@ -54,6 +54,8 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
 export STRICT
 export JOBS
+# Kept for the next clone.
+export MYPY_CACHE_DIR := $(HOME)/.cache/kubenode-cpu-manager/mypy
 
 # Some tools colour a log, too.
 ifndef MAKE_TERMOUT
@@ -77,7 +79,7 @@ demo: $(MAIN) $(LINK) ## Show what the collection does, on saved machines
 
 # The order is that of the steps: the cheap ones first.
 .PHONY: test
-test: tools no-results lint core sanity-ends stories control-plane archive ## Set everything up and run the tests that each change has to pass
+test: tools no-results static core stories ## Set everything up and run the tests that each change has to pass
 	@python tests/running/summary.py $(RESULTS) $(BEGAN) lint sanity --rest 'make test-all, or a share of it, such as make test-all SHARE=3/6'
 
 .PHONY: test-all
@@ -111,25 +113,23 @@ lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansi
 	@cd $(LINK) && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs all --check-extra-docs-refs . \
 		&& echo 'The documentation is valid.'
 
+# Side by side, as both use one processor most of the time.
+.PHONY: static
+static: $(TESTING) $(LINK) $(KUBERNETES_CORE) no-results
+	@mkdir -p $(RESULTS)
+	@$(MAKE) --no-print-directory sanity-ends > $(RESULTS)/sanity.log 2>&1 & sanity=$$!; \
+		$(MAKE) --no-print-directory lint; linted=$$?; \
+		wait $$sanity; sane=$$?; cat $(RESULTS)/sanity.log; test $$linted$$sane = 00
+
 .PHONY: core
 core: $(TESTING) $(LINK) ## Run the unit, property, conformance and kernel tests with few examples
 	$(call heading,pytest: core)
 	$(call pytest,core)
 
 .PHONY: stories
-stories: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run a story of each role and playbook, the documentation and the browser
+stories: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes ## Run a story of each role and playbook, a rollout over a real control plane, the archive
 	$(call heading,pytest: stories)
 	$(call pytest,stories)
-
-.PHONY: control-plane
-control-plane: $(TESTING) $(LINK) $(KUBERNETES_CORE) kubernetes ## Run a rollout over a real control plane of Kubernetes
-	$(call heading,pytest: control plane)
-	$(call pytest,control-plane)
-
-.PHONY: archive
-archive: $(TESTING) $(LINK) ## Build the archive of a release, and install it
-	$(call heading,pytest: archive)
-	$(call pytest,archive)
 
 .PHONY: kubernetes
 kubernetes: $(TESTING)

@@ -46,6 +46,9 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # 
     pytest_terminal_summary,  # noqa: F401
 )
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import Skipped, need  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.support.in_memory import put_temporary_files_there  # noqa: E402
+
+put_temporary_files_there()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -47,7 +47,7 @@ _COLLECTION = "ansible_collections/kubenode/cpu_manager/"
 # Where the sources come from, by how their names in the archive begin.
 _ROOTS = {"ansible/": Path(ansible.__file__).parent, _COLLECTION: Path(__file__).resolve().parents[2]}
 # Each import that a file of ours has of others of ours, or of Ansible, also in its functions: where from, and what.
-_IMPORT = re.compile(rb"^[ \t]*from (\.+[\w.]*|ansible[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*from (\.[\w.]*|ansible[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 # Makes programs of the sources that came with a module.
 _NEEDS_SOURCES = _COLLECTION + "plugins/module_utils/_base/zipapp.py"
 # A header that lets Python use bytecode without a look at the source: PEP 552.

@@ -15,7 +15,7 @@ from typing import Any
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import read_interrupts, read_workqueues
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write_layers
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
+from ansible_collections.kubenode.cpu_manager.tests.support import in_memory
 
 from .drift import HOSTS, ROUNDS, SHAPES, make_node
 from .tasks import LOCAL, PING, compare_with_ping, time_tasks
@@ -50,7 +50,7 @@ def reading_ms(directory: Path) -> float:
 
 def measure() -> bool:
     """Print the times; True when each is within its limit."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+    with tempfile.TemporaryDirectory(dir=in_memory.place()) as name:
         milliseconds = reading_ms(Path(name))
     what = "%d interrupts and %d workqueues" % (INTERRUPTS, WORKQUEUES)
     print("%s, a saved node, best of %d:" % (what, _READINGS))

@@ -44,6 +44,11 @@ SEARCHES = ("worker", "fra1", "drift", "policy-differs", "worker-fra1-0176", "st
 
 # Megabytes, seconds, megabytes of Python's memory, seconds, milliseconds.
 MOST_SIZE, MOST_BUILT, MOST_MEMORY, MOST_PAINTED, MOST_SEARCH = 20, 15, 200, 5, 200
+OF_LARGE = {
+    "test_a_page_of_10000_nodes_is_small_and_soon_there",
+    "test_the_page_takes_little_memory",
+    "test_a_search_over_10000_nodes_is_quick",
+}
 
 
 class Seen(NamedTuple):
@@ -81,10 +86,12 @@ def without_policy(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def seen(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Seen:
     modules = node_modules()
     directory = tmp_path_factory.mktemp("pages")
-    reports = {"small": fleet_report(300), **{name: fleet_report(**size) for name, size in LARGE.items()}}
+    # These take most of the time, and few tests look at them.
+    large = LARGE if OF_LARGE & {item.name.partition("[")[0] for item in request.session.items} else {}
+    reports = {"small": fleet_report(300), **{name: fleet_report(**size) for name, size in large.items()}}
     pages, built = {}, {}
     for name, report in reports.items():
         pages[name], built[name] = build(report)
@@ -108,10 +115,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "chromium": CHROMIUM,
         "pictures": os.path.abspath(pictures) if pictures else None,
         "pages": {name: str(directory / (name + ".html")) for name in pages},
-        "speed": list(LARGE),
+        "speed": list(large),
         "widths": WIDTHS,
         "searches": SEARCHES,
-        "last": reports["large"]["nodes"][-1]["host"],
+        "last": reports["large"]["nodes"][-1]["host"] if large else "",
         "refused": refused,
     }
     (directory / "job.json").write_text(json.dumps(job), encoding="utf-8")

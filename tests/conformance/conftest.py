@@ -13,8 +13,6 @@ from typing import Callable, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
-
 MACHINES = Path(__file__).resolve().parents[2].parent / "shared" / "machines"
 EXPECTED = ".expected.json"
 NAMES = sorted(path.name[: -len(EXPECTED)] for path in MACHINES.glob("*" + EXPECTED))
@@ -25,7 +23,7 @@ Unpack = Callable[[str], str]
 @pytest.fixture(scope="session")
 def unpack() -> Iterator[Unpack]:
     """unpack(NAME) is the root directory of a machine, unpacked once."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
 
         def root_of(name: str) -> str:
             archive = MACHINES / (name + ".tar.xz")

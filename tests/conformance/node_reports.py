@@ -33,7 +33,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.termin
 from ansible_collections.kubenode.cpu_manager.tests.conformance.look_troubles import LOOK_TROUBLES
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_troubles import NODE_TROUBLES
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import Saved, write_saved
 
 CHECKOUT = Path(__file__).parents[2]
@@ -100,7 +99,7 @@ def samples() -> dict[str, str]:
 
 def _sample(check: str) -> Iterator[str]:
     trouble = _plainest(check)
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / "node"
         report = report_of(trouble.node, root, trouble.wanted, trouble.configz, trouble.added, trouble.looks)
     (node,) = report["nodes"]

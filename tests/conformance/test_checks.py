@@ -31,7 +31,6 @@ from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports imp
 )
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_troubles import FLAG
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import EMPTY, Saved
 
 CHECKOUT = Path(__file__).parents[2]
@@ -55,7 +54,7 @@ ROLLOUT, REPAIR = "kubenode.cpu_manager.rollout", "kubenode.cpu_manager.repair"
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 
-# Trees have very many small files: for those of tests, a directory in memory where this is possible.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
 
 def run_lscpu(root: str, with_all: bool = False) -> str:
     """`lscpu -p` of the machine below `root`; with_all as texts.lscpu() has it."""

@@ -68,6 +68,16 @@ def test_the_role(model: Mounted, tmp_path: Path) -> None:
     again = run_role(model, tmp_path, cache_mount=True)
     assert changed(again) == []
     assert model.writes() == []
+    assert answer(run_role(model, tmp_path, cache_state="absent"))["changed"]
+    assert model.state() == before
+    assert not (model.root / JOURNAL).exists()
+    assert not (model.root / UNIT).exists()
+
+
+def test_the_role_mounts_where_it_is_asked_to(model: Mounted, tmp_path: Path) -> None:
+    before = model.state()
+    assert answer(run_role(model, tmp_path, cache_mount=True))["changed"]
+    assert (model.root / UNIT).exists()
     assert answer(run_role(model, tmp_path, cache_mount=False))["changed"]
     assert not (model.root / UNIT).exists()
     assert changed(run_role(model, tmp_path, cache_mount=False)) == []

@@ -31,7 +31,6 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.layered import writ
 from ansible_collections.kubenode.cpu_manager.tests.machines.owned import TUNED_FILES
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import PLATFORMS, record
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 
 from .conftest import CHECKOUT, Run, ansible_playbook, fingerprint, play, task
@@ -261,7 +260,7 @@ class Examples:
 @pytest.fixture(scope="module")
 def example_set() -> Iterator[Examples]:
     """In memory where that is possible: saved nodes have thousands of small files."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Examples(Path(directory))
 
 

@@ -54,7 +54,7 @@ TRACE = {
 HOSTS = ("by-ours", "by-ansibles", "by-all")
 OURS = {path.stem for path in (CHECKOUT / "plugins/modules").glob("*.py")}
 ANSIBLES = ("service", "systemd", "setup", "tempfile", "find", "file", "copy", "stat", "slurp", "wait_for")
-PLAYBOOKS = ("drift_report", *(("simulate", "plan") if IS_FULL else ()), "propose", "save", "rollout", "rollback")
+PLAYBOOKS = ("drift_report", *(("simulate", "plan", "propose") if IS_FULL else ()), "save", "rollout", "rollback")
 # Of Ansible itself, that facts are let be.
 ANSIBLE_NAMES = {"inventory_hostname": "healthy", "omit": {"users": []}, "group_names": ["x"], "inventory_dir": "/x"}
 

@@ -17,8 +17,6 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
-
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 SAVE = "kubenode.cpu_manager.save"
@@ -28,7 +26,7 @@ NODES = ("xeon", "epyc", "edge")
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """In memory where that is possible: saved nodes have thousands of small files."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

@@ -172,9 +172,8 @@ def without(later: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
 
 PARTS = {
     "core": Share("the core", without(LATER, CORE), ()),
-    "stories": Share("roles and playbooks", without(LATER, STORIES), ()),
-    "control-plane": Share("a rollout over a control plane", ROLLOUT, (), _one_more),
-    "archive": Share("the archive", RELEASE, ()),
+    # The rollout waits more than it works.
+    "stories": Share("roles, playbooks, archive", without(LATER, (*ROLLOUT, *STORIES, *RELEASE)), (), _one_more),
 }
 
 

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -40,6 +41,13 @@ PATIENCE = 7200
 
 # Of prctl(2): what loses its parent becomes a child of this process, and can be found.
 _SET_CHILD_SUBREAPER = 36
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On a disk, as it has those of the machines."""
+    with tempfile.TemporaryDirectory(prefix="kubenode-scenario-", dir="/var/tmp") as name:
+        yield Path(name)
 
 
 @pytest.fixture(autouse=True)

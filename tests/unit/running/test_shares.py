@@ -64,10 +64,7 @@ def test_what_make_test_runs_is_there(part: str) -> None:
 
 def test_make_test_runs_a_story_of_each_playbook() -> None:
     stories = "".join(
-        (ROOT / file).read_text(encoding="utf-8")
-        for part in ("stories", "control-plane")
-        for name in PARTS[part].tests
-        for file in files_of(name)
+        (ROOT / file).read_text(encoding="utf-8") for name in PARTS["stories"].tests for file in files_of(name)
     )
     stories += (ROOT / "tests" / "cluster" / "rollouts.py").read_text(encoding="utf-8")
     # rollout, rollback and repair import it.

@@ -47,7 +47,6 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.chance impo
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.kernel import Kernel
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.node import give, node_at, write_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.platforms import record
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 CASES = range(5000, 5040)
@@ -55,7 +54,7 @@ CASES = range(5000, 5040)
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

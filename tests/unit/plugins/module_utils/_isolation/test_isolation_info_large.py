@@ -39,7 +39,6 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.promises import take_over
 from ansible_collections.kubenode.cpu_manager.tests.machines.samples import sample, task
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
 # Each second pod has a container with a CPU of its own; all other containers share the first six CPUs.
 PODS, CPUS, SHARED = 500, 256, 6
@@ -51,7 +50,7 @@ MOST = 2.0
 @pytest.fixture
 def root() -> Iterator[Path]:
     """In memory where that is possible."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

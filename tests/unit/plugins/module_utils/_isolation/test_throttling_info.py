@@ -43,13 +43,12 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import (
     SHARED_PATH,
     write_node,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 
 
 @pytest.fixture
 def root() -> Iterator[Path]:
     """In memory where that is possible."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

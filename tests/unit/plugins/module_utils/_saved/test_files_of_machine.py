@@ -27,7 +27,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import read_listed
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import KUBELETS
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.varied import DEMO, MACHINES, SECRET, make_busy, make_demo
 
 CHECKOUT = Path(__file__).parents[5]
@@ -92,7 +91,7 @@ FEW = [call for call in MODULES if call[0] in ("rollout_info", "kubelet_config")
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """In memory where that is possible: saved nodes have thousands of small files."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
 

@@ -21,7 +21,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-from ansible_collections.kubenode.cpu_manager.tests.machines.tools import MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_tree
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
@@ -63,7 +62,7 @@ def changed(topology: Topology, **parts: object) -> Topology:
 @example(parse_name("1s34c+isolated31-33"), False, True, False)  # more than one group of 32 bits
 def test_reads_what_the_kernel_shows(shape: Shape, old_kernel: bool, with_numa: bool, with_access: bool) -> None:
     topology = shape.topology()
-    with tempfile.TemporaryDirectory(dir=MEMORY) as root:
+    with tempfile.TemporaryDirectory() as root:
         write_tree(topology, root, shape.whole(), old_kernel=old_kernel, with_numa=with_numa, with_access=with_access)
         found = read_sysfs(Tree(root))
     if old_kernel:
