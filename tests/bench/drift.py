@@ -23,7 +23,7 @@ from .sshd import has_ssh_server, ssh_server
 from .tasks import LOCAL, PING, compare_with_ping, time_tasks
 
 # A fleet: Ansible packs the module once for all hosts, which takes half a second.
-HOSTS, REMOTE_HOSTS = 80, 40
+HOSTS, REMOTE_HOSTS = 80, 30
 ROUNDS = 3
 # What is wanted of nodes is the second. The first is what is reached: two thirds of it is compiling.
 LIMIT, REMOTE_LIMIT = 1.3, 1.1

@@ -15,9 +15,9 @@ from typing import Any
 
 from .drift import WANTED, beside_ping
 
-HOSTS = 40
+HOSTS = 30
 ROUNDS = 2
-LIMIT, REMOTE_LIMIT = 1.4, 1.15
+LIMIT, REMOTE_LIMIT = 1.2, 1.1
 
 
 def plan(root: Path) -> dict[str, Any]:

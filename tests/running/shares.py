@@ -50,7 +50,7 @@ _SCENARIOS = "tests/scenarios/test_scenarios.py"
 SHARES = {
     1: Share(
         "the core at full numbers, the release, and each ansible-core",
-        ("tests/unit", "tests/conformance", "tests/faults", "tests/kernel", "tests/release", "tests/matrix"),
+        ("tests/matrix", "tests/release", "tests/faults", "tests/unit", "tests/conformance", "tests/kernel"),
         ("plugins/module_utils/", "plugins/plugin_utils/", "tests/machines/"),
     ),
     2: Share(
@@ -78,6 +78,7 @@ SHARES = {
         "kubelets, and bad days of a cluster",
         (
             "tests/cluster/test_bad_days.py",
+            "tests/cluster/test_trial.py",
             "tests/cluster/test_binaries.py",
             "tests/cluster/test_control_plane.py",
             "tests/cluster/test_dra.py",
@@ -87,7 +88,6 @@ SHARES = {
             "tests/cluster/test_pains.py",
             "tests/cluster/test_ports.py",
             "tests/cluster/test_real_kubelet.py",
-            "tests/cluster/test_trial.py",
             "tests/cluster/test_trial_refused.py",
             "tests/cluster/test_without_ssh.py",
         ),
@@ -125,36 +125,37 @@ LATER = (
     "tests/browser/test_page.py::test_a_search_over_10000_nodes_is_quick",
     "tests/browser/test_page.py::test_the_page_takes_little_memory",
 )
-# A story of each role and playbook: check mode, a run, a second run. What an operator and a node may get wrong.
+# A story of each role and playbook: check mode, a run, a second run. What an operator and a node may get wrong. What
+# takes longest is first, as the last one runs alone.
 _PLAYBOOKS = "tests/playbooks/"
 STORIES = (
+    _PLAYBOOKS + "test_hostile_facts.py",
+    _PLAYBOOKS + "test_dra.py::test_to_dra_writes_what_is_needed_and_no_more",
+    _PLAYBOOKS + "test_dra.py::test_a_second_run_changes_nothing",
+    _PLAYBOOKS + "test_dra.py::test_from_dra_puts_the_runtime_back_to_the_byte",
     _PLAYBOOKS + "test_rollout.py",
-    _PLAYBOOKS + "test_quiet.py::test_a_rollout_is_quiet",
     _PLAYBOOKS + "test_report.py::test_all_forms_have_one_outcome",
     _PLAYBOOKS + "test_report.py::test_waivers_baseline_and_gates",
     _PLAYBOOKS + "test_report.py::test_a_gate_is_a_task_of_its_own_and_says_whose_failure_it_is",
     _PLAYBOOKS + "test_report.py::test_parts_of_a_fleet_become_one_report",
+    _PLAYBOOKS + "test_quiet.py::test_a_rollout_is_quiet",
     _PLAYBOOKS + "test_housekeeping.py::test_the_playbook",
     _PLAYBOOKS + "test_reconcile_role.py::test_the_role",
-    _PLAYBOOKS + "test_cache.py::test_the_role",
+    "tests/docs/test_errors.py",
     _PLAYBOOKS + "test_save.py::test_a_fleet_is_saved_and_read",
-    _PLAYBOOKS + "test_propose.py::test_a_fleet_gets_settings_by_shape",
-    _PLAYBOOKS + "test_simulate.py::test_the_documented_traces_on_a_saved_node",
-    _PLAYBOOKS + "test_allocation.py::test_the_playbook_plan",
     _PLAYBOOKS + "test_start_check.py::test_saved_nodes_try_no_upgrade",
-    _PLAYBOOKS + "test_dra.py::test_to_dra_writes_what_is_needed_and_no_more",
-    _PLAYBOOKS + "test_dra.py::test_a_second_run_changes_nothing",
-    _PLAYBOOKS + "test_dra.py::test_from_dra_puts_the_runtime_back_to_the_byte",
-    _PLAYBOOKS + "test_isolation_benchmark.py::test_check_mode_says_what_it_would_run_and_runs_nothing",
+    _PLAYBOOKS + "test_propose.py::test_a_fleet_gets_settings_by_shape",
+    _PLAYBOOKS + "test_cache.py::test_the_role",
+    _PLAYBOOKS + "test_allocation.py::test_the_playbook_plan",
     _PLAYBOOKS + "test_mistakes.py::test_what_is_wrong_with_a_host",
+    "tests/browser",
+    _PLAYBOOKS + "test_simulate.py::test_the_documented_traces_on_a_saved_node",
+    _PLAYBOOKS + "test_isolation_benchmark.py::test_check_mode_says_what_it_would_run_and_runs_nothing",
     _PLAYBOOKS + "test_own_steps.py::test_each_file_is_named_so_that_no_other_can_be_found",
-    _PLAYBOOKS + "test_hostile_facts.py",
     _PLAYBOOKS + "test_packing.py",
     "tests/docs/test_blocks.py",
-    "tests/docs/test_errors.py",
     "tests/docs/test_lists.py",
     "tests/docs/test_monitoring.py",
-    "tests/browser",
 )
 # One rollout over a real control plane.
 ROLLOUT = ("tests/cluster/test_rollout.py::test_a_fleet_is_rolled_out_and_back",)
@@ -184,7 +185,7 @@ def share_of(what: str) -> Share:
 
 def arguments_of(share: Share, processes: int) -> list[str]:
     """pytest's arguments for it."""
-    return ["--numprocesses=%d" % share.processes(processes), "--dist=loadfile", *share.tests]
+    return ["--numprocesses=%d" % share.processes(processes), "--dist=loadfile", "--no-loadscope-reorder", *share.tests]
 
 
 def turn(commits: int) -> int:
