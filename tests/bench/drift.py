@@ -110,5 +110,6 @@ def beside_ping(
             print("Not measured over ssh: there is no sshd. Install openssh-server.")
             return kept
         with ssh_server(directory) as remote:
-            times = time_tasks(directory, tasks, REMOTE_HOSTS, rounds, remote)
+            # By the clock, as the server's processes are not of this run: others on the machine count.
+            times = time_tasks(directory, tasks, REMOTE_HOSTS, rounds + 1, remote)
     return compare_with_ping(module, times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, remote_limit) and kept

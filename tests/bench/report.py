@@ -15,7 +15,7 @@ from typing import Any
 
 from .drift import WANTED, beside_ping
 
-HOSTS = 30
+HOSTS = 20
 ROUNDS = 2
 LIMIT, REMOTE_LIMIT = 1.2, 1.1
 

@@ -14,7 +14,7 @@ from .drift import SHAPES, make_node
 from .tasks import PING, count_modules, ratio, time_tasks
 
 # How many rounds for so many hosts.
-ROUNDS = {20: 3, 60: 2}
+ROUNDS = {20: 2, 60: 2}
 LIMIT = 1.4
 MODULES = 1
 

@@ -16,22 +16,24 @@ import json
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from ansible.executor import module_common
 from ansible.plugins.loader import init_plugin_loader
 
 COLLECTION = "ansible_collections.kubenode.cpu_manager.plugins"
-# What ansible-core's function takes, of which it has one more since 2.19.
+# What ansible-core's function takes, of which it has more since 2.19.
 TAKEN = inspect.signature(module_common.recursive_finder).parameters
 
 
 def found_of(module: str, source: bytes) -> dict[str, bytes]:
     """What is found that a module imports: {name in the archive: content}."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    more = [module_common._builder.ExtensionManager()] if "extension_manager" in TAKEN else []
+    more: list[Any] = []
+    if "extension_manager" in TAKEN:
+        more = [datetime.datetime.now(datetime.timezone.utc), module_common._builder.ExtensionManager()]
     name = "%s.modules.%s" % (COLLECTION, module)
     with zipfile.ZipFile(io.BytesIO(), "w") as archive:
-        module_common.recursive_finder(module, name, source, archive, now, *more)
+        module_common.recursive_finder(module, name, source, archive, *more)
         # What Ansible adds with the module itself.
         found = {name: archive.read(name) for name in archive.namelist() if archive.read(name)}
         assert len(archive.namelist()) == len(set(archive.namelist())), module

@@ -12,8 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 
@@ -291,10 +292,17 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
     assert json.loads((root / SETTINGS).read_text())["textfile"] is None
 
 
-def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path) -> None:
+@pytest.fixture
+def hidden() -> Iterator[Path]:
+    """A directory below /tmp, of which a service has its own."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        yield Path(name)
+
+
+def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, hidden: Path, tmp_path: Path) -> None:
     """It is met before anything is written, in a check as well."""
     hosts: dict[str, dict[str, Any]] = {}
-    venv = tmp_path / "venv"
+    venv = hidden / "venv"
     (venv / "bin").mkdir(parents=True)
     (venv / "bin/python3").symlink_to(PYTHON)
     wanted = {

@@ -159,6 +159,9 @@ STORIES = (
 )
 # One rollout over a real control plane.
 ROLLOUT = ("tests/cluster/test_rollout.py::test_a_fleet_is_rolled_out_and_back",)
+# The oldest and the newest ansible-core on nodes with the oldest and the newest Python.
+_MAIN_JOB = "tests/matrix/test_cores.py::test_the_main_job_passes_without_a_warning[%s]"
+CORES = (_MAIN_JOB % "2.18", _MAIN_JOB % "2.21")
 # The archive, as it is built and installed.
 RELEASE = (
     "tests/release/test_archive.py::test_a_user_gets_nothing_that_is_only_for_work_on_it",
@@ -174,7 +177,7 @@ def without(later: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
 PARTS = {
     "core": Share("the core", without(LATER, CORE), ()),
     # The rollout waits more than it works.
-    "stories": Share("roles, playbooks, archive", without(LATER, (*ROLLOUT, *STORIES, *RELEASE)), (), _one_more),
+    "stories": Share("stories", without(LATER, (*ROLLOUT, *CORES, *STORIES, *RELEASE)), (), _one_more),
 }
 
 
