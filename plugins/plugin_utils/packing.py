@@ -16,6 +16,7 @@ what that version reads is sent.
 from __future__ import annotations
 
 import base64
+import dis
 import fcntl
 import hashlib
 import importlib.util
@@ -27,7 +28,6 @@ import subprocess
 import sys
 import zipfile
 from contextlib import contextmanager
-from opcode import EXTENDED_ARG, hasconst, opmap
 from pathlib import Path
 from types import CodeType
 from typing import Any, Iterator, Mapping
@@ -111,7 +111,7 @@ def _imported_by(file: str, source: bytes) -> tuple[dict[str, bytes], bytes]:
                 continue
             files = [place + ".py"]
             if not (root / files[0]).is_file():
-                files = ["%s/%s.py" % (place, name.split()[0]) for name in names.decode().strip("()").split(",")]
+                files = ["%s/%s.py" % (place, name) for name in re.findall(r"\w+", names.decode())]
             parents = place.split("/")
             files += ["/".join((*parents[:count], "__init__.py")) for count in range(2, len(parents) + 1)]
             for name in files:
@@ -237,20 +237,13 @@ def _imported(code: CodeType, package: str) -> set[str]:
     """What a file imports when it is imported itself, with the packages that these are in."""
     found: set[str] = set()
     before: list[Any] = [0, ()]
-    argument = 0
-    for step, low in zip(code.co_code[::2], code.co_code[1::2]):
-        argument = argument << 8 | low
-        if step == EXTENDED_ARG:
-            continue
-        if step == opmap["IMPORT_NAME"]:
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME":
             level, names = before
-            name = importlib.util.resolve_name("." * level + code.co_names[argument], package)
+            name = importlib.util.resolve_name("." * level + step.argval, package)
             found.update("%s.%s" % (name, each) for each in names or ())
             parts = name.split(".")
             found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-        elif step in hasconst:
-            before = [before[1], code.co_consts[argument]]
-        elif step == opmap.get("LOAD_SMALL_INT"):
-            before = [before[1], argument]
-        argument = 0
+        elif step.opname.startswith("LOAD_"):
+            before = [before[1], step.argval]
     return found

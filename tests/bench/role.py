@@ -13,8 +13,8 @@ from typing import Any
 from .drift import SHAPES, make_node
 from .tasks import PING, count_modules, ratio, time_tasks
 
-# How many rounds for so many hosts.
-ROUNDS = {20: 2, 60: 2}
+HOSTS = (20, 60)
+ROUNDS = 2
 LIMIT = 1.4
 MODULES = 1
 
@@ -40,7 +40,7 @@ def measure() -> bool:
         directory = Path(name)
         tasks = {"ping": PING, "role": role(make_node(directory, SHAPES[0]))}
         modules = count_modules(directory, tasks["role"])
-        times = {hosts: time_tasks(directory, tasks, hosts, rounds) for hosts, rounds in ROUNDS.items()}
+        times = {hosts: time_tasks(directory, tasks, hosts, ROUNDS) for hosts in HOSTS}
     print(
         "The role kubelet on nodes that need no change, seconds of the processor, %d module calls (limit %d):"
         % (modules, MODULES)

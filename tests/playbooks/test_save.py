@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -21,13 +20,6 @@ from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
 SAVE = "kubenode.cpu_manager.save"
 NODES = ("xeon", "epyc", "edge")
-
-
-@pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """In memory where that is possible: saved nodes have thousands of small files."""
-    with tempfile.TemporaryDirectory() as directory:
-        yield Path(directory)
 
 
 @pytest.fixture

@@ -246,6 +246,34 @@ def test_every_module_is_sent_so(packed: tuple[Any, ...], script_of: Any, monkey
     assert (len(made), made[-1]) == (len(packed), "/path")
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_ansible_finds_what_modules_import_of_others(is_ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def ask(*given: Any, **options: Any) -> None:
+        asked.append((given, options))
+
+    monkeypatch.setattr(module_common, "recursive_finder", ask)
+    collection = "kubenode.cpu_manager" if is_ours else "others.theirs"
+    name = "ansible_collections.%s.plugins.modules.module" % collection
+    ours = b"from ..module_utils.cpuset import CPUSet\nfrom ..module_utils.topology import (\n    model,\n)\n"
+    source = ours + b"from ansible.module_utils.basic import AnsibleModule\n"
+    with zipfile.ZipFile(io.BytesIO(), "w") as archive:
+        with quick_finder():
+            module_common.recursive_finder("module", name, source, archive, None, more=1)
+        found = set(archive.namelist())
+    left = b"from ansible.module_utils.basic import AnsibleModule\n" if is_ours else source
+    assert asked == [(("module", name, left, archive, None), {"more": 1})]
+    assert (
+        found >= {UTILS + "cpuset.py", UTILS + "__init__.py", UTILS + "topology/model.py"}
+        if is_ours
+        else found == set()
+    )
+    with pytest.raises(RuntimeError, match="the end"), quick_finder():
+        raise RuntimeError("the end")
+    assert module_common.recursive_finder is ask
+
+
 def test_another_ansible_finds_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(module_common, "recursive_finder")
     with quick_finder():

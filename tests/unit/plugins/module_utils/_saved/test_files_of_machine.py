@@ -89,13 +89,6 @@ FEW = [call for call in MODULES if call[0] in ("rollout_info", "kubelet_config")
 
 
 @pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """In memory where that is possible: saved nodes have thousands of small files."""
-    with tempfile.TemporaryDirectory() as directory:
-        yield Path(directory)
-
-
-@pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where archives are unpacked."""
     directory = tmp_path / "temporary"
