@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
+from typing import Callable
+
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run
 
 from .fleet import Fleet
@@ -23,6 +27,18 @@ def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None
     """Run pods that take so many seconds to stop, and say how many of them are always to be there."""
     pods.deploy("Deployment", "web", replicas=replicas, stopping=stopping)
     pods.allow("web", minAvailable=available)
+
+
+def wait_until_a_run(run: Future[Run], has_come: Callable[[], bool]) -> None:
+    """Wait until a run has come so far, however slow the machine is. Fails when the run ends before."""
+    while not has_come():
+        assert not run.done(), run.result().account()
+        time.sleep(0.05)
+
+
+def wait_for_drain(run: Future[Run], pods: Pods, node: str) -> None:
+    """Wait until a run has begun to drain a node."""
+    wait_until_a_run(run, lambda: not all(pods.on(node).values()))
 
 
 def names_of(run: Run, host: str) -> list[str]:

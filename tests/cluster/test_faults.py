@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ from .bad_days import CONTAINER, HEALTHY, NEXT, STATIC_PODS, Day, add_days
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
-from .rollouts import STOP, names_of
+from .rollouts import STOP, names_of, wait_until_a_run
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
@@ -159,11 +158,11 @@ def test_a_run_that_another_one_overtakes(fleet: Fleet, step: str) -> None:
     with ThreadPoolExecutor() as pool:
         first = pool.submit(begin, fleet, step, held)
         try:
-            wait_for_file(held)
+            wait_until_a_run(first, held.exists)
             second = fleet.run(ROLLOUT)
             after, words = node.read(CONFIG), node.log()
         finally:
-            held.unlink()
+            held.unlink(missing_ok=True)
         run = first.result()
     assert second.status == 0, second.account()
     assert run.status != 0
@@ -185,7 +184,7 @@ def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
     with ThreadPoolExecutor() as pool:
         run = pool.submit(begin, alone, "Take the change over", held)
         try:
-            wait_for_file(held)
+            wait_until_a_run(run, held.exists)
             assert node.read(JOURNAL)
             node.stop()
             settings = b"cpuManagerPolicy: static\ncpuManagerReconcilePeriod: 1s"
@@ -195,7 +194,7 @@ def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
             node.start()
             node.wait_for(STARTED)
         finally:
-            held.unlink()
+            held.unlink(missing_ok=True)
     assert run.result().status == 0, run.result().account()
     assert STOP not in [result["task"].rpartition(" : ")[2] for result in run.result().results["worker"]]
     assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True)
@@ -208,14 +207,6 @@ def begin(fleet: Fleet, step: str, held: Path) -> Run:
     plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
     environment = {"HOLD_AT": step, "HOLD": str(held), "ANSIBLE_CALLBACKS_ENABLED": "record,hold_at"}
     return ansible_playbook(fleet.directory / "first", plays, hosts, prefix=fleet.prefix(), environment=environment)
-
-
-def wait_for_file(path: Path) -> None:
-    """Until it is there."""
-    end = time.monotonic() + 120
-    while not path.exists():
-        assert time.monotonic() < end, "%s has not come" % path
-        time.sleep(0.1)
 
 
 # --- a disk that is full -----------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from .control_plane import ControlPlane
 from .fleet import JOURNAL, LAST, ROLLOUT, Fleet
 from .kubelet.faults import DIES, REFUSES, Fault
-from .kubelet_node import CHECKPOINT, CONFIG, saved, wait_until
+from .kubelet_node import CHECKPOINT, CONFIG, saved
 from .pods import Pods
-from .rollouts import REPAIR, ROLLBACK, STATIC, STOP, deploy, failure, names_of
+from .rollouts import REPAIR, ROLLBACK, STATIC, STOP, deploy, failure, names_of, wait_for_drain
 
 
 def test_a_fleet_is_rolled_out_and_back(fleet: Fleet, control_plane: ControlPlane, pods: Pods) -> None:
@@ -88,7 +88,7 @@ def test_taints_of_others(fleet: Fleet, control_plane: ControlPlane, pods: Pods)
 
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(fleet.run, ROLLOUT)
-        wait_until(lambda: not all(pods.on("worker").values()))
+        wait_for_drain(run, pods, "worker")
         control_plane.kubectl("taint", "nodes", "worker", "candidate=yes:PreferNoSchedule")
     assert run.result().status == 0, run.result().account()
     assert "candidate" in run.result().output

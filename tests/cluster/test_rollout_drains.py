@@ -17,7 +17,7 @@ from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, wait_until
 from .pods import Pods
 from .proxy import Proxy
-from .rollouts import deploy, failure, make_static, names_of
+from .rollouts import deploy, failure, make_static, names_of, wait_for_drain
 
 
 def test_a_budget_that_never_allows(fleet: Fleet, pods: Pods, count: Count) -> None:
@@ -148,7 +148,7 @@ def test_a_cluster_that_falls_silent_during_a_drain(
             "kubelet_verify_timeout": 4,
         }
         run = pool.submit(fleet.run, ROLLOUT, **variables)
-        wait_until(lambda: not all(pods.on("worker").values()))
+        wait_for_drain(run, pods, "worker")
         line.fall_silent()
         message = failure(run.result(), "worker")
     assert re.search("static pods and ended ones are left: .*Timed out", message)
