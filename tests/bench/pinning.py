@@ -13,7 +13,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.re
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.run import node_benchmark
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone, why_not
 
 # The module's defaults: ten runs of a second for each placement.
 GIVEN: Mapping[str, Any] = {

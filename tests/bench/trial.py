@@ -23,8 +23,8 @@ from ansible_collections.kubenode.cpu_manager.tests.cluster.binaries import KUBE
 from ansible_collections.kubenode.cpu_manager.tests.cluster.fleet import ROLLOUT
 from ansible_collections.kubenode.cpu_manager.tests.cluster.kubelet_node import saved
 from ansible_collections.kubenode.cpu_manager.tests.cluster.trial_node import CHECKPOINT, LiveNode
-from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import alone
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 ROUNDS = 3
 # Seconds of a trial, and of the processor.

@@ -53,7 +53,7 @@ def labels_of(api: ControlPlane) -> dict[str, str]:
 
 
 def has_set_labels(run: Run) -> bool:
-    (result,) = (found for found in run.results["worker"] if "Set the labels of the nodes" in found["task"])
+    (result,) = (found for found in run.results["worker"] if "Apply the objects" in found["task"])
     return bool(result["changed"])
 
 

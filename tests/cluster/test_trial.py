@@ -25,12 +25,12 @@ from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case impor
     MISSING,
     NO_CONFIG,
 )
-from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups, alone
+from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroups
 from ansible_collections.kubenode.cpu_manager.tests.kernel.intruders import Scene, why_no_scenes, wrong_with
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, fingerprint
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone as alone_with_a_benchmark
 
 from .control_plane import ControlPlane
 from .fixtures import MakeNode
@@ -176,7 +176,7 @@ def test_trials_disturb_nobody_on_exclusive_cpus(real_kubelet: Path, tmp_path: P
         pytest.skip(reason)
     need("unshare", "mount")
     number = how_many("TRIALS_BESIDE", 2, 50)
-    with alone_with_a_benchmark(), Cgroups() as cgroups, Scene(tmp_path, cgroups) as scene:
+    with Cgroups() as cgroups, Scene(tmp_path, cgroups) as scene:
         node = LiveNode(real_kubelet, tmp_path / "node")
         node.configure({**STATIC, "reservedSystemCPUs": str(scene.neighbour)})
         node.write(CHECKPOINT, saved("static", str(scene.neighbour), db=str(scene.cpu)).decode("ascii"))

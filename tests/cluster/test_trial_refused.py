@@ -15,9 +15,9 @@ from typing import Any, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import alone
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .fleet import ROLLOUT

@@ -7,17 +7,17 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import subprocess
 import time
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from typing import Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import CPUS, MEMS, Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 
 def why_not() -> str:
@@ -35,17 +35,6 @@ def why_not() -> str:
     if len(hierarchy.online_cpus()) < 2:
         return "this machine has one CPU"
     return ""
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """One at a time on this machine: with an exclusive cgroup, nobody beside it could have its CPUs."""
-    lock = os.open(Hierarchy(Tree("/")).place(""), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 class Cgroups:

@@ -34,8 +34,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agen
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.dynamic_settings import read_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import exclusive as promise
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._published import publish as directory
-
-from .cgroups import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 DB, WEB = ("%064x" % number for number in (0xA, 0xB))
 DB_PATH, WEB_PATH = "kubepods/poddb/" + DB, "kubepods/burstable/podweb/" + WEB

@@ -30,7 +30,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_info import housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 TREE = Tree("/")
 ONLINE = CPUSet.parse(Path("/sys/devices/system/cpu/online").read_text("ascii"))

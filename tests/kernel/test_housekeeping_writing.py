@@ -37,7 +37,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.modules import housekeeping as module
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 TREE = Tree("/")
 LAYERS = ["interrupts", "workqueues", "rps", "watchdog"]

@@ -18,7 +18,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation import watch
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation import watch as tasks
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._isolation.sample import PerCpu
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
 
 from .cgroups import Cgroups
 from .intruders import INTRUDERS, OWN_PATH, OWNERS, POD, SHARED_PATH, Scene, settle, why_no_scenes
@@ -35,7 +34,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     if reason:
         pytest.skip(reason)
     # One scene at a time: each moves all other processes away from its CPU.
-    with alone(), Cgroups() as cgroups, Scene(tmp_path, cgroups) as made:
+    with Cgroups() as cgroups, Scene(tmp_path, cgroups) as made:
         yield made
 
 

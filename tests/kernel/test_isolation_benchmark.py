@@ -28,7 +28,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.ru
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone, why_not
 
 CHECKOUT = Path(__file__).parents[2]
 MODULE = "ansible_collections.kubenode.cpu_manager.plugins.modules.isolation_benchmark"

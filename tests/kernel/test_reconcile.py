@@ -42,9 +42,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.option
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import readable
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
-
-from .cgroups import alone
 
 OWN, SHARED = ("%064x" % number for number in (0xA, 0xB))
 STATE = State(CPUSet.parse("0"), {"uid-db": {"server": CPUSet.parse("1")}})

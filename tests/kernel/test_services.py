@@ -30,7 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.services import (
     housekeeping_services,
     reconcile_service,
 )
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 from .systemd import SHARED, run_under_systemd, why_not
 

@@ -119,9 +119,11 @@ class Stage:
         }
 
     def run(self, directory: Path, hosts: dict[str, dict[str, Any]], *playbooks: str, **environment: str) -> Run:
-        """Run the playbooks on these hosts; the decoy is in the inventory, too."""
+        """Run the playbooks on these hosts; the decoy is in the inventory, too, and honest unless made before."""
         first, *others = playbooks
-        everybody = {**hosts, "other": hostile_python(self.decoy, {})}
+        if not self.decoy.exists():
+            hostile_python(self.decoy, {})
+        everybody = {**hosts, "other": {"ansible_python_interpreter": str(self.decoy)}}
         limit = "--limit=" + ",".join([*hosts, "localhost"])
         arguments = (*others, limit, "-e", json.dumps({"cpu_manager_serial": "100%"}))
         around = {**ANYWAY, **environment}
@@ -152,12 +154,33 @@ def playbook(name: str) -> str:
     return "kubenode.cpu_manager." + name
 
 
+def hostile_answer(evil: Path) -> dict[str, Any]:
+    """All by which the answer of a module may act."""
+    facts = hostile_facts(evil)
+    assert len(facts) > 300
+    return {
+        "ansible_facts": facts,
+        "add_host": {"host_name": "localhost", "groups": ["evil"], "host_vars": facts},
+        "add_group": "evil",
+        "ansible_stats": {"data": {"evil": 1}, "aggregate": True},
+        "_ansible_notify": ["evil"],
+    }
+
+
+SEEN = {
+    "name": "Look",
+    "ansible.builtin.debug": {
+        "msg": {
+            "facts": "{{ ansible_facts }}",
+            "hosts": "{{ groups.all }}",
+            "local": "{{ hostvars.localhost.kubelet_api_host | default('') }}",
+        }
+    },
+}
+
+
 def test_no_answer_says_what_the_controller_does(copy_of: CopyOf, tmp_path: Path, stage: Stage) -> None:
-    evil = hostile_facts(stage.evil)
-    assert len(evil) > 300
-    host = {"host_name": "localhost", "groups": ["evil"], "host_vars": evil}
-    more = {"ansible_facts": evil, "add_host": host, "add_group": "evil", "_ansible_notify": ["evil"]}
-    more["ansible_stats"] = {"data": {"evil": 1}, "aggregate": True}
+    more = hostile_answer(stage.evil)
     modules = dict(zip(HOSTS, (OURS, ANSIBLES, None)))
     hosts = {
         name: {
@@ -167,19 +190,7 @@ def test_no_answer_says_what_the_controller_does(copy_of: CopyOf, tmp_path: Path
         }
         for name in HOSTS
     }
-    seen = play(
-        {
-            "name": "Look",
-            "ansible.builtin.debug": {
-                "msg": {
-                    "facts": "{{ ansible_facts }}",
-                    "hosts": "{{ groups.all }}",
-                    "local": "{{ hostvars.localhost.kubelet_api_host | default('') }}",
-                }
-            },
-        }
-    )
-    (tmp_path / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
+    (tmp_path / "seen.json").write_text(json.dumps(play(SEEN)), encoding="utf-8")
     run = stage.run(tmp_path / "run", hosts, *map(playbook, PLAYBOOKS), str(tmp_path / "seen.json"))
     assert run.status == 0, run.account()
     stage.assert_untouched(tmp_path / "run")
@@ -196,6 +207,21 @@ def test_no_answer_says_what_the_controller_does(copy_of: CopyOf, tmp_path: Path
     assert {call.get("name", "") for call in calls} <= {"", *HOSTS}
     names_of_archives = sorted(path.name for path in (tmp_path / "run/saved-nodes").iterdir())
     assert names_of_archives == sorted(name + ".tar.gz" for name in HOSTS)
+
+
+def test_no_answer_of_the_api_host_does(copy_of: CopyOf, tmp_path: Path, stage: Stage) -> None:
+    """It may be a server of the cluster, and so a node that somebody has taken over."""
+    hostile_python(stage.decoy, hostile_answer(stage.evil))
+    given = {"kubelet_node_root": str(copy_of("epyc", "healthy")), "kubelet_api_host": "other"}
+    hosts = {"healthy": {**stage.given, **given, **hostile_python(tmp_path / "pythons" / "healthy", {})}}
+    (tmp_path / "seen.json").write_text(json.dumps(play(SEEN)), encoding="utf-8")
+    names = map(playbook, ("propose", "rollout"))
+    run = stage.run(tmp_path / "run", hosts, *names, str(tmp_path / "seen.json"))
+    assert run.status == 0, run.account()
+    assert run.last("healthy")["msg"] == {"facts": {}, "hosts": ["healthy", "other"], "local": ""}
+    assert not stage.evil.exists()
+    assert {call["module"] for call in stage.calls()} == {"k8s", "k8s_info", "k8s_drain"}
+    assert set(asked_of(stage.decoy)) >= {"k8s", "k8s_info", "k8s_drain"}
 
 
 FACTS: dict[str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.benchmark_cgroups import BenchmarkCgroups
-from ansible_collections.kubenode.cpu_manager.tests.support.one_benchmark import alone, why_not
+from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone, why_not
 
 from .conftest import ansible_playbook, play, task
 

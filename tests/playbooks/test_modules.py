@@ -72,6 +72,7 @@ ELSEWHERE = {
     "node_report",
     "node_save",
     "node_textfile",
+    "on_api_host",
     "on_node",
     "policy_simulation",
     "reconcile_program",

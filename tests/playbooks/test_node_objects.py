@@ -42,9 +42,7 @@ def propose(tmp_path: Path, copy_of: CopyOf, api: APIServer, *arguments: str) ->
 
 
 def applied(run: Run) -> Result:
-    (result,) = (
-        found for name in NODES for found in run.results[name] if "Set the topologies of the nodes" in found["task"]
-    )
+    (result,) = (found for name in NODES for found in run.results[name] if "Apply the objects" in found["task"])
     return result
 
 

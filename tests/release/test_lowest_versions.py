@@ -29,10 +29,11 @@ from .tools import environment, requirements
 # The package that brings that version of the collection.
 PACKAGE = "ansible==11.0.0"
 CORE = "kubernetes.core."
+API_HOST = "kubenode.cpu_manager.on_api_host"
 NODE, POD = "worker.example.org", "web-1"
 ROLE = "kubenode.cpu_manager.kubelet"
 # What the role isolation_benchmark gives to all tasks of a file.
-DEFAULTS = {"group/kubernetes.core.k8s": {"kubeconfig": "{{ isolation_benchmark_fixed.kubeconfig }}"}}
+DEFAULTS = {API_HOST: {"kubeconfig": "{{ isolation_benchmark_fixed.kubeconfig }}"}}
 
 
 class Lowest(NamedTuple):
@@ -93,12 +94,12 @@ def lowest(tmp_path_factory: pytest.TempPathFactory) -> Lowest:
 
 
 def tasks_in(node: Any) -> Iterator[dict[str, Any]]:
-    """The tasks in the content of a YAML file that are of kubernetes.core."""
+    """The tasks in the content of a YAML file that ask a cluster."""
     if isinstance(node, list):
         for item in node:
             yield from tasks_in(item)
     elif isinstance(node, dict):
-        if any(name.startswith(CORE) for name in node):
+        if API_HOST in node:
             yield node
         for block in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers"):
             yield from tasks_in(node.get(block))
@@ -109,9 +110,9 @@ def used() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file in [*CHECKOUT.glob("roles/*/**/*.yml"), *CHECKOUT.glob("playbooks/**/*.yml")]:
         for task in tasks_in(yaml.safe_load(file.read_text("utf-8"))):
-            ((module, arguments),) = ((name, value) for name, value in task.items() if name.startswith(CORE))
+            ((module, arguments),) = task[API_HOST].items()
             # What module_defaults gives them.
-            found.setdefault(module, {"kubeconfig", "context"}).update(arguments)
+            found.setdefault(CORE + module, {"kubeconfig", "context"}).update(arguments)
     return found
 
 
@@ -160,6 +161,7 @@ FIXED = {
     "drain_force": False,
     "verify_timeout": 60,
     "check_capacity": True,
+    "apply_node_objects": True,
 }
 
 
@@ -241,7 +243,11 @@ def test_objects_are_applied(lowest: Lowest, api: APIServer, tmp_path: Path) -> 
     version, kind = "topology.node.k8s.io/v1alpha2", "NodeResourceTopology"
     label = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": {"a": "b"}}}
     topology = {"apiVersion": version, "kind": kind, "metadata": {"name": NODE}, "zones": []}
-    run(lowest, api, tmp_path, include("cluster/apply_objects", kubelet_objects=[label, topology]))
+    propose, role = (CHECKOUT / path for path in ("playbooks/propose.yml", "roles/kubelet/vars/main.yml"))
+    (apply,) = tasks_in(yaml.safe_load(propose.read_text("utf-8")))
+    of_role = yaml.safe_load(role.read_text("utf-8"))
+    apply["vars"] |= {"kubelet_api_arguments": of_role["kubelet_api_arguments"], "kubelet_api_becomes": False}
+    run(lowest, api, tmp_path, apply, proposal={"objects": [label, topology]})
     assert api.objects["/api/v1/nodes/" + NODE]["metadata"]["labels"] == {"a": "b"}
     assert api.objects["/apis/%s/noderesourcetopologies/%s" % (version, NODE)] == topology
 

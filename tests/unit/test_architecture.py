@@ -76,6 +76,9 @@ MOST_LINES = 950
 FEWEST_LINES = 40
 # For a new one, look for two that are halves of a single concept.
 MOST_FILES = 200
+# Of the tasks of a rollout: files, lines of all, and lines of an expression.
+MOST_TASK_FILES, MOST_TASK_LINES, MOST_EXPRESSION_LINES = 16, 650, 3
+EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 # An import in a function keeps so many lines from being compiled on most nodes, with all that it brings.
 FEWEST_LINES_KEPT = 300
 MOST_LATE_IMPORTS = 59
@@ -218,6 +221,15 @@ def test_the_tree_is_small() -> None:
 @of_each(FILES)
 def test_no_other_file_has_its_name(path: Path) -> None:
     assert [name_of(file) for file in FILES if file.name == path.name] == [name_of(path)]
+
+
+def test_the_tasks_of_a_rollout_carry_out_and_decide_little() -> None:
+    texts = [path.read_text("utf-8") for path in (CHECKOUT / "roles/kubelet/tasks").rglob("*.yml")]
+    assert len(texts) <= MOST_TASK_FILES
+    assert sum(text.count("\n") for text in texts) <= MOST_TASK_LINES
+    expressions = [found for text in texts for found in EXPRESSION.findall(text)]
+    assert len(expressions) > 100
+    assert [found for found in expressions if found.count("\n") >= MOST_EXPRESSION_LINES] == []
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -2,13 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One benchmark at a time: a node takes no second one, and the tests run in several processes."""
+"""The CPUs of this machine: whether a benchmark can have them, and one test at a time that takes some from others."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from contextlib import contextmanager
 from typing import Iterator
 
@@ -16,8 +15,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.benchmark_cgroups import BenchmarkCgroups
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
-
-_LOCK = os.path.join(tempfile.gettempdir(), "kubenode-test-one-benchmark")
 
 
 def why_not() -> str:
@@ -34,12 +31,24 @@ def why_not() -> str:
     return "" if len(online) > 1 else "this machine has one CPU"
 
 
+# What this process has of it: within the context, it is entered again without waiting.
+_held: list[int] = []
+
+
 @contextmanager
 def alone() -> Iterator[None]:
-    """While no other test runs a benchmark."""
-    descriptor = os.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    """While no other process is in this context: beside an exclusive cgroup, nobody can have its CPUs.
+
+    The tests run in several processes, and a node takes no second benchmark.
+    """
+    lock = os.open("/sys/fs/cgroup", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        if not _held:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _held.append(lock)
+        try:
+            yield
+        finally:
+            _held.pop()
     finally:
-        os.close(descriptor)
+        os.close(lock)

@@ -1,0 +1,32 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a module of kubernetes.core, and takes its answer as data. The module of this name documents it."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..plugin_utils.guarded_action import GuardedAction
+
+MODULES = ("k8s", "k8s_drain", "k8s_info", "k8s_log")
+_CONNECTION: dict[str, dict[str, str]] = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
+
+
+class ActionModule(GuardedAction):
+    """Runs in the worker of the node, and its module on the host that the task is delegated to."""
+
+    _supports_async = False
+
+    def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the one module that is named."""
+        _checked, given = self.validate_argument_spec(
+            {**{name: {"type": "dict"} for name in MODULES}, **_CONNECTION},
+            required_one_of=[MODULES],
+            mutually_exclusive=[MODULES],
+        )
+        ((name, arguments),) = ((name, given[name]) for name in MODULES if given.get(name) is not None)
+        connection = {option: given[option] for option in _CONNECTION if given.get(option) is not None}
+        module = "kubernetes.core." + name
+        return self.run_module(module, module, {**connection, **arguments}, task_vars)
