@@ -40,6 +40,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "ask_kubelet": {"type": "bool", "default": False},
     "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
     "look_seconds": {"type": "int", "default": 5},
+    "impact_from": {"type": "str", "choices": ["api", "nodes"], "default": "api"},
     "trial_program": {"type": "str"},
     "devices": {"type": "list", "elements": "dict", "default": []},
     "node_name": {"type": "str"},
@@ -152,6 +153,7 @@ class ActionModule(GuardedAction):
             wanted=for_node,
             seconds=own["look_seconds"],
             hide_names=own["hide_names"],
+            tells=own["impact_from"] == "nodes",
             program=own["trial_program"],
             devices=own["devices"],
         )
@@ -166,16 +168,18 @@ class ActionModule(GuardedAction):
         self, own: Mapping[str, Any], host: str, plan: Mapping[str, Any], beside: dict[str, Any]
     ) -> dict[str, Any]:
         """What becomes of the node's pods, or why that is not known. beside: of admission_info."""
-        from ..plugin_utils.impact.look import look_of  # noqa: PLC0415 # as above
+        from ..plugin_utils.impact.look import look_by_api, look_by_node  # noqa: PLC0415 # as above
         from ..plugin_utils.report.looks import kept  # noqa: PLC0415 # as above
 
         if beside.get("failed"):
             return beside
+        if own["impact_from"] == "nodes":
+            return kept(IMPACT, look_by_node(host, plan, beside, own["hide_names"]))
         try:
             node, pods = read_node(own["node_name"] or host, AskedAPI(own["kubeconfig"], own["context"]))
         except CPUManagerError as error:
             return failure_of(error)
-        return kept(IMPACT, look_of(host, plan, beside, node, pods, own["hide_names"]))
+        return kept(IMPACT, look_by_api(host, plan, beside, node, pods, own["hide_names"]))
 
     def _ran(self, module: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a module, or why there is none."""

@@ -110,8 +110,7 @@ options:
         is compared with O(reserved_system_cpus) or O(reservation), or else with what the kubelet reserves.
       - V(cache) is how the caches are divided, as M(kubenode.cpu_manager.cache_info) reads it.
       - V(impact) is what becomes of the node's pods with the wanted settings. M(kubenode.cpu_manager.admission_info)
-        runs on the node, and the node and its pods are read through the API server. It needs the Python library
-        C(kubernetes) on the controller, and the rights to get nodes and to list pods of all namespaces.
+        runs on the node, and O(impact_from) says who tells of its pods.
       - V(trial) is whether the node's own kubelet starts with its files, or that of O(trial_program), as
         M(kubenode.cpu_manager.kubelet_trial) lets it try that. A saved node has no trial.
       - A host without a kubelet is not measured.
@@ -126,6 +125,16 @@ options:
         not use it, and V(cache) measures the bandwidth of memory for so long, if resctrl counts it.
     type: int
     default: 5
+  impact_from:
+    description:
+      - Who tells of the pods for V(impact) in O(look_at). V(api) is the API server, of which the node and its pods are
+        read. It takes the Python library C(kubernetes) on the controller, and the rights to get nodes and to list pods
+        of all namespaces.
+      - V(nodes) is the node itself, with O(kubenode.cpu_manager.admission_info#module:pods), which a saved node does as
+        well.
+    type: str
+    choices: [api, nodes]
+    default: api
   trial_program:
     description:
       - The path of another kubelet on the node, such as that of the next version, which V(trial) of O(look_at) starts

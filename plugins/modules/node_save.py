@@ -22,8 +22,8 @@ description:
     C(/proc/cpuinfo), C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups, some flags
     of the kernel, its load, C(/etc/hostname) and C(/etc/os-release)."
   - "Of the kubelet: its configuration with drop-in files and kubeadm's patch, the files, units and environment files
-    that give it flags, the command line and the start of its process, its checkpoint, the memory manager's state, and
-    the journals of this collection."
+    that give it flags, the command line and the start of its process, its checkpoint, the memory manager's state, how
+    many devices containers have, and the journals of this collection."
   - "Of what runs: the cpusets of cgroups, one process id of each, the CPUs that the first process of each container may
     use, and the names of containers as those of their log files. What is in logs is not saved."
   - "Of the host: where services, interrupts and workqueues may run, what shows who manages CPUs, and NRI and CDI in the

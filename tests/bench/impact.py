@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How long it takes to say what becomes of the pods of 1,000 nodes of 20 shapes with 60 pods each, and its memory."""
+"""How long it takes to say what becomes of the pods of 1,000 nodes of 20 shapes with 60 pods each, and its memory.
+
+Whether the API server tells of the pods, or each node of its own.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,12 @@ from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.description import describe_machine
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admission import Replays
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import Cluster, impact_of
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.fleet import (
+    Cluster,
+    cluster_of_nodes,
+    impact_of,
+)
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.workloads import Kinds, Remarks
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.schedule import ChangingNode, in_batches
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.trace import TRACES, make_trace
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
@@ -60,13 +67,34 @@ def cluster_of(are_alike: bool) -> Cluster:
     return Cluster(hosts, [node_of(name) for name in hosts], pods)
 
 
-def look(are_alike: bool) -> dict[str, float]:
+def plans_that_tell(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """The plans of the same nodes, each of which tells of its own pods, as admission_info does."""
+    own: dict[str, list[dict[str, Any]]] = {host: [] for host in cluster.hosts}
+    pod: Any
+    for pod in cluster.pods:
+        resources = pod["spec"]["containers"][0]["resources"]
+        quality = "Guaranteed" if "limits" in resources else "Burstable"
+        own[pod["spec"]["nodeName"]].append({**pod, "status": {"qosClass": quality, "phase": "Running"}})
+    return {
+        host: {**plan, "beside_cpus": {**plan["beside_cpus"], "pods": own[host], "left_out": [], "unknown": []}}
+        for host, (_node, plan) in cluster.hosts.items()
+    }
+
+
+def look(are_alike: bool, nodes_tell: bool = False) -> dict[str, float]:
     """Seconds of the processor, bytes at most, and how many answers were computed."""
     cluster = cluster_of(are_alike)
+    if nodes_tell:
+        plans = plans_that_tell(cluster)
+        start = time.process_time()
+        cluster = cluster_of_nodes(plans, Remarks())
+        taken = time.process_time() - start
+    else:
+        taken = 0.0
     replays = Replays(Kinds())
     start = time.process_time()
     found = impact_of([cluster], replays=replays)
-    seconds = time.process_time() - start
+    seconds = taken + time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     return {"seconds": seconds, "memory": memory, "computed": replays.computed, "workloads": len(found["workloads"])}
 
@@ -88,12 +116,17 @@ def measure() -> bool:
     text = "The impact on %d nodes of %d shapes, %d pods each (limits %d s, %d MiB):"
     print(text % (NODES, len(MACHINES), PODS, MOST_SECONDS, MOST_BYTES >> 20))
     kept = True
-    for what in ("alike", "different"):
+    looks = {
+        "pods of a shape alike": (True, False),
+        "pods of a shape different": (False, False),
+        "told by the nodes": (False, True),
+    }
+    for what, how in looks.items():
         # In a process of its own, so that its memory is that of this look, and of what is loaded here.
         with ProcessPoolExecutor(1, get_context("fork")) as pool:
-            found = pool.submit(look, what == "alike").result()
+            found = pool.submit(look, *how).result()
         kept = kept and found["seconds"] <= MOST_SECONDS and found["memory"] <= MOST_BYTES
-        text = "  pods of a shape %-9s  %5.1f s, %4d MiB, %d answers computed, %d workloads"
+        text = "  %-25s  %5.1f s, %4d MiB, %d answers computed, %d workloads"
         print(text % (what, found["seconds"], int(found["memory"]) >> 20, found["computed"], found["workloads"]))
     found = order()
     text = "The order of %d nodes (limit %d s): %.1f s, %d batches"

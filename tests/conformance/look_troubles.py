@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.kubelet_trial import Trial
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import answer_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.look import look_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.look import look_by_api
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import CPUFiles
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
@@ -112,7 +112,7 @@ def _cache(check: str, files: Mapping[str, str | None], without: Mapping[str, st
 def _impact(cpus: str) -> Mapping[str, object]:
     """Whole cores of two CPUs come to a node with a pod that has so many for itself."""
     plan, pods = plan_of(), [pod_of("db-0", "a", cpus, ("StatefulSet", "db"))]
-    return {"impact": look_of("worker-1", plan, plan["beside_cpus"], node_of("a"), pods)}
+    return {"impact": look_by_api("worker-1", plan, plan["beside_cpus"], node_of("a"), pods)}
 
 
 def _group(mask: str, tasks: str = "") -> dict[str, str | None]:

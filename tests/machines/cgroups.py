@@ -115,6 +115,19 @@ def write_cpu(root: Path, style: Style, cgroups: Mapping[str, CPUFiles]) -> Path
     return top
 
 
+def write_memory(root: Path, style: Style, limits: Mapping[str, int | None]) -> None:
+    """Write the limits of these cgroups' memory, in bytes; None: none."""
+    if style is V2:
+        for path, limit in limits.items():
+            _write(root / USUAL[1:] / path / "memory.max", "%s\n" % ("max" if limit is None else limit))
+    else:
+        # More than any machine has, in pages.
+        none = (1 << 63) - 4096
+        for path, limit in {"": None, **limits}.items():
+            text = "%d\n" % (none if limit is None else limit)
+            _write(root / USUAL[1:] / "memory" / path / "memory.limit_in_bytes", text)
+
+
 def _cpu_files_of_v1(files: CPUFiles) -> dict[str, str]:
     periods, throttled, time = files.counted
     counted = "nr_periods %d\nnr_throttled %d\nthrottled_time %d" % (periods, throttled, time * 1000)

@@ -26,16 +26,19 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
 
 from . import housekept
-from .cgroups import STYLES, read_listed, write_containers
+from .cgroups import STYLES, read_listed, write_containers, write_memory
 from .command import main as write_machine
+from .device_checkpoint import GPU, device_state
 from .kubelets import KUBELETS, write_kubelet
 from .layered import write, write_layers, write_slices
 from .resctrl.kernel import Kernel
 from .resctrl.node import JOURNAL, give
 from .resctrl.node import write_node as write_resctrl_node
 from .resctrl.platforms import PLATFORMS, record
+from .throttled import OWN_PATH
 from .throttled import write_node as write_throttled
 
 DEMO = Path(__file__).parents[2] / "demo"
@@ -183,6 +186,9 @@ def make_old(root: Path) -> None:
 def make_throttled(style: str) -> Callable[[Path], None]:
     def make(root: Path) -> None:
         write_throttled(root, STYLES[style])
+        write_memory(root, STYLES[style], {OWN_PATH: 1 << 30})
+        given = device_state({GPU: ["gpu-0", "gpu-1"]}, ("uid-db", {"0": ["gpu-0"]}), container="server")
+        write(root, "/var/lib/kubelet/" + DEVICES, given.decode("ascii"))
         write(root, "/etc/hostname", style + "\n")
 
     return make

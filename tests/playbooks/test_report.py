@@ -70,6 +70,7 @@ def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path)
         "neither": ([], 5),
         "pods": (["impact"], 5),
         "silent": (["impact"], 5),
+        "telling": (["impact"], 5),
     }
     for name, (look_at, seconds) in looks.items():
         write_node(tmp_path / name, V2)
@@ -81,6 +82,7 @@ def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path)
     before = fingerprint(tmp_path / "counted")
     for name in ("pods", "silent"):
         hosts[name].update(WHOLE_CORES, kubelet_kubeconfig=str(tmp_path / name / "kubeconfig"))
+    hosts["telling"].update(WHOLE_CORES, drift_report_impact_from="nodes")
     with serve() as server:
         for kind, found in (("Node", node_of("pods")), ("Pod", pod_of("odd", "pods", "3"))):
             server.add({"apiVersion": "v1", "kind": kind, **found})
@@ -106,6 +108,7 @@ def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path)
         "neither": set(),
         "pods": {"pods-would-be-refused"},
         "silent": set(),
+        "telling": set(),
     }
     assert "impact-unmeasured" in checks_of(nodes["silent"])
     (workload,) = nodes["pods"]["looks"]["impact"]["workloads"]
@@ -114,6 +117,9 @@ def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path)
         "SMTAlignmentError",
         1,
     )
+    # What it has in its checkpoint and its cgroups.
+    told = nodes["telling"]["looks"]["impact"]
+    assert (told["is_measured"], told["changes"], told["afterwards"]["exclusive"]) == (True, True, 2)
     assert "pods-would-be-refused" in (tmp_path / "drift-report/drift.md").read_text("utf-8")
     assert {"isolation-unmeasured", "throttling-unmeasured", "trial-unmeasured"} <= set(checks_of(nodes["both"]))
     # The names of containers are hidden.
@@ -145,6 +151,7 @@ def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path)
         "neither": {*others, *of_throttling, "pods-would-be-refused"},
         "pods": {*others, *of_throttling},
         "silent": {*others, *of_throttling, "pods-would-be-refused"},
+        "telling": {*others, *of_throttling},
     }
     assert "exclusive-cpus-with-quota" in run.output
 

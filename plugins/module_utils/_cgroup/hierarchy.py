@@ -20,20 +20,21 @@ from .._base.errors import PERMISSION, InputError, NodeError, RefusedError
 from .._base.tree import LARGEST, Tree, read_at_most, too_long
 from ..cpuset import CPUSet
 
-# Where a node has the hierarchy of cgroups with a controller: cpuset, or cpu and cpuacct, which may be elsewhere.
+# Where a node has the hierarchy of cgroups with a controller: cpuset, or one of the others, which may be elsewhere.
 
 
-CPUSET, CPU, CPUACCT = "cpuset", "cpu", "cpuacct"
+CPUSET, CPU, CPUACCT, MEMORY = "cpuset", "cpu", "cpuacct", "memory"
 CPUS = "cpuset.cpus"
 
 # By controller: the file by which v1 shows it.
-_V1_FILES = {CPUSET: CPUS, CPU: "cpu.shares", CPUACCT: "cpuacct.usage"}
+_V1_FILES = {CPUSET: CPUS, CPU: "cpu.shares", CPUACCT: "cpuacct.usage", MEMORY: "memory.limit_in_bytes"}
 
 _USUAL = "/sys/fs/cgroup"
 _V1_PLACES = {
     CPUSET: (_USUAL + "/cpuset",),
     CPU: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpu"),
     CPUACCT: (_USUAL + "/cpu,cpuacct", _USUAL + "/cpuacct"),
+    MEMORY: (_USUAL + "/memory",),
 }
 _V2_PLACES = (_USUAL, _USUAL + "/unified")
 # The second is what the first leads to, but a saved tree may have only one.

@@ -6,10 +6,11 @@
 
 Names are those of logs or of the container runtime, QoS classes those of cgroups. What a container asks for is read
 from what has been made of it: its CPUs in the checkpoint, the quota or the shares of its cgroup, the shares and the
-memory that the runtime made it with, its blocks in the memory manager's state, its devices in the kubelet's checkpoint
-of these. What none of them shows is said to be unknown. cpu.weight shows nothing: two formulas make it of shares, and
-both round.
-Source: MilliCPUToQuota and MilliCPUToShares in pkg/kubelet/cm/helpers_linux.go.
+memory that the runtime made it with, its blocks in the memory manager's state, the limit of its cgroup's memory, its
+devices in the kubelet's checkpoint of these. What none of them shows is said to be unknown. cpu.weight shows nothing:
+two formulas make it of shares, and both round. The kernel cuts a limit of memory off to pages, so one that is no whole
+number of MiB may have been another.
+Source: MilliCPUToQuota and MilliCPUToShares in pkg/kubelet/cm/helpers_linux.go; page_counter_memparse() of Linux.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from .._base.errors import NodeError
 from .._base.tree import is_number
 from .._cgroup.hierarchy import CPU, Hierarchy
+from .._cgroup.hierarchy import MEMORY as MEMORY_CONTROLLER
 from .._cgroup.kubepods import BEST_EFFORT, GUARANTEED, Kubepods
 from .._cgroup.writer import read_quota
 from .._containers.crictl import Crictl, MadeWith, find_crictl
@@ -39,6 +41,9 @@ _MOST_ASKED = 1000
 OTHERS, REQUESTS, MEMORY, DEVICES = UNKNOWN = ("others", "requests", "memory", "devices")
 
 _SHARES, _SHARES_PER_CPU, _LEAST_SHARES, _MILLI = "cpu.shares", 1024, 2, 1000
+# By version of the cgroups. Where there is no limit, v2 has a word, and v1 more than any machine has.
+MEMORY_LIMITS = {1: "memory.limit_in_bytes", 2: "memory.max"}
+_MIB, _LARGEST_MEMORY = 1 << 20, 1 << 60
 # Of a pod of which no log and no runtime has a name.
 _NAMELESS = "?"
 
@@ -73,7 +78,7 @@ class _Seen:
         self.unknown: set[str] = set()
         self.left_out: list[dict[str, str]] = []
         self.devices = self._devices()
-        self.cpu = _cpu_hierarchy(node)
+        self.cpu, self.memory_limits = (_hierarchy(node, controller) for controller in (CPU, MEMORY_CONTROLLER))
         self.runtime: Crictl | None = None
         if self.observed is not None:
             self.runtime = find_crictl(node.tree, node.runtime_endpoint(configuration))
@@ -143,6 +148,9 @@ class _Seen:
         if qos_class == BEST_EFFORT:
             return _Asked(0, None, others)
         is_guaranteed = qos_class == GUARANTEED
+        limit = self._memory_limit(running) if is_guaranteed and running is not None else None
+        if limit is not None:
+            others.setdefault(MEMORY, limit)
         quota, shares = (None, None) if running is None else (self._quota(running), self._shares(running))
         needs_shares = shares is None and not (is_guaranteed and (own or quota is not None))
         needs_memory = is_guaranteed and MEMORY not in others
@@ -175,6 +183,14 @@ class _Seen:
         text = self.cpu.quick_value(running.cgroup, _SHARES) or ""
         return int(text) if is_number(text) else None
 
+    def _memory_limit(self, running: Running) -> int | None:
+        """The memory of a container in bytes, as it was asked for."""
+        if self.memory_limits is None:
+            return None
+        text = self.memory_limits.quick_value(running.cgroup, MEMORY_LIMITS[self.memory_limits.version]) or ""
+        limit = int(text) if is_number(text) else 0
+        return limit if 0 < limit < _LARGEST_MEMORY and limit % _MIB == 0 else None
+
     def _made_with(self, running: Running) -> MadeWith | None:
         if self.runtime is None or self.runtime.failure or self.asked == _MOST_ASKED:
             return None
@@ -190,8 +206,7 @@ class _Seen:
         if content is None:
             return {}
         try:
-            # Which devices were given is not saved with a node.
-            owned = None if self.node.is_saved else read_devices(content).owned
+            owned = read_devices(content).owned
         except DamageError:
             owned = None
         if owned is None:
@@ -203,9 +218,9 @@ class _Seen:
         return found
 
 
-def _cpu_hierarchy(node: Node) -> Hierarchy | None:
+def _hierarchy(node: Node, controller: str) -> Hierarchy | None:
     try:
-        return Hierarchy(node.tree, CPU)
+        return Hierarchy(node.tree, controller)
     except NodeError:
         return None
 

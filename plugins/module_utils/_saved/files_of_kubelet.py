@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Mapping, Sequence
 
 from .._base.errors import MALFORMED, CPUManagerError
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import Tree
+from .._containers.crictl import hashed
 from .._host.services import SECTION, assignments_of, read_service, settings_of
 from .._host.systemd import settings_in, unit_paths
 from .._kubelet.distributions import (
@@ -49,7 +51,7 @@ from .._kubelet.redaction import (
 )
 from .._node.node import Node
 from .._node.start_check import restored_paths
-from ..state.restored import Restored, without_content
+from ..state.restored import DEVICES, DamageError, Restored, with_numbered_devices, without_content
 from .collector import Change, Collector
 
 # What is kept of a journal, beside its copies of files, and of each copy, beside its content.
@@ -83,8 +85,11 @@ def _changes(node: Node, redact: bool) -> dict[str, Change]:
     found: dict[str, Change] = {
         node.checkpoint_path: checkpoint_without_names if redact else _whole,
         node.memory_state_path: memory_state_without_names if redact else _whole,
-        # What devices were given can be a secret.
-        **{path: partial(_restorable, file, node.minor) for path, file in restored_paths(node).items()},
+        # What devices were given can be a secret, and so can their names.
+        **{
+            path: partial(_restorable, file, node.minor, hashed if redact else str)
+            for path, file in restored_paths(node).items()
+        },
     }
     if installation is None:
         return found
@@ -122,8 +127,11 @@ def _whole(content: bytes) -> bytes:
     return content
 
 
-def _restorable(file: Restored, minor: int, content: bytes) -> bytes:
+def _restorable(file: Restored, minor: int, rename: Callable[[str], str], content: bytes) -> bytes:
     """What a kubelet says the same of. Raises UnsafeError."""
+    if file.name == DEVICES:
+        with suppress(DamageError):
+            return with_numbered_devices(content, rename)
     short = without_content(file, content, minor)
     if short is None:
         raise UnsafeError("it is not as a kubelet writes it")

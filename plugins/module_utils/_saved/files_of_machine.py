@@ -37,8 +37,8 @@ from .._caches.resctrl import (
     find_mount,
 )
 from .._cgroup.hierarchy import CPU as CPU_CONTROLLER
-from .._cgroup.hierarchy import CPUS, ROOT, Hierarchy
-from .._cgroup.kubepods import Kubepods
+from .._cgroup.hierarchy import CPUS, MEMORY, ROOT, Hierarchy
+from .._cgroup.kubepods import GUARANTEED, Kubepods
 from .._containers.crictl import DIRECTORY as LOGS
 from .._containers.crictl import LoggedContainer, hashed, names_of
 from .._host.kernel_line import MARK, NAMES, parse_line
@@ -76,6 +76,7 @@ from .._node.exclusive import parse_promise
 from .._node.module import FORMAT, KIND, SavedFacts
 from .._node.node import Node, cgroup_root_of
 from .._node.owners_found import owners_of
+from .._node.pods_seen import MEMORY_LIMITS
 from .._node.runtime import runtime_of, version_of
 from .._owners import owners
 from .._runtime.runtime_files import read_files
@@ -523,6 +524,7 @@ def save_node(node: Node, name: str, redact: bool = False, now: float | None = N
     names = save_names(collector, node, redact)
     save_cgroups(collector, node, set(names))
     save_bandwidth(collector, node)
+    save_memory(collector, node)
     save_layers(collector)
     save_cache(collector, redact)
     save_loader(collector)
@@ -738,6 +740,20 @@ def save_bandwidth(collector: Collector, node: Node) -> None:
     for path in dict.fromkeys(path for watch in watched for path in watch.levels):
         for name in BANDWIDTH_FILES[hierarchy.version]:
             collector.file("/".join(part for part in (hierarchy.mount, path, name) if part))
+
+
+def save_memory(collector: Collector, node: Node) -> None:
+    """Save how much memory containers of Guaranteed pods may have."""
+    try:
+        hierarchy = Hierarchy(node.tree, MEMORY)
+        containers = Kubepods(hierarchy, cgroup_root_of(node.found()[0])).containers().values()
+    except CPUManagerError:
+        return
+    name = MEMORY_LIMITS[hierarchy.version]
+    collector.mark(hierarchy.mount)
+    # By that of the root, v1 is found to have the controller.
+    for path in ("", *(container.path for container in containers if container.qos_class == GUARANTEED)):
+        collector.file("/".join(filter(None, (hierarchy.mount, path, name))))
 
 
 def _save_mounts(collector: Collector, path: str) -> bool:

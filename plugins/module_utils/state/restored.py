@@ -22,7 +22,7 @@ import base64
 import binascii
 import json
 import zlib
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import GoError
 from .._base.golang import json_text, read_json
@@ -264,6 +264,31 @@ def read_devices(content: bytes) -> DeviceState:
         ],
         {resource: names or [] for resource, names in (data["RegisteredDevices"] or {}).items()},
     )
+
+
+def with_numbered_devices(content: bytes, rename: Callable[[str], str] = str) -> bytes:
+    """A checkpoint that is restored alike, of which devices are numbers, and what each was given is left out.
+
+    rename: makes another name of a container's. Raises DamageError where the device manager passes over it.
+    """
+    value = _read(_DEVICES.struct, content)
+    if value["Checksum"] != _DEVICES.sum_of(value):
+        raise DamageError(CORRUPTED)
+    numbers: dict[tuple[str, str], str] = {}
+
+    def numbered(resource: str, names: Sequence[str] | None) -> list[str]:
+        return [numbers.setdefault((resource, name), str(len(numbers))) for name in names or ()]
+
+    data = value["Data"]
+    for entry in data["PodDeviceEntries"] or ():
+        places = (entry["DeviceIDs"] or {}).items()
+        entry["DeviceIDs"] = {node: numbered(entry["ResourceName"], names) for node, names in places}
+        entry["ContainerName"] = rename(entry["ContainerName"])
+        entry["AllocResp"] = None
+    registered = (data["RegisteredDevices"] or {}).items()
+    data["RegisteredDevices"] = {resource: numbered(resource, names) for resource, names in registered}
+    value["Checksum"] = _DEVICES.sum_of(value)
+    return json_text(value).encode("ascii")
 
 
 # --- without what is in it ----------------------------------------------------------------------------------

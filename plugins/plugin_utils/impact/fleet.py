@@ -53,8 +53,8 @@ class Cluster(NamedTuple):
     unknown: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-# What nodes cannot tell, and what single ones do not. The first is said whatever they tell.
-_ALONE = (
+# What nodes cannot tell, whatever they tell, and what single ones do not.
+ALONE = (
     "told by the nodes alone: not known are who makes the pods again, whether another node takes what is refused, init"
     " containers that had no CPUs of their own, and the order of the pods, for which that of their names is taken"
 )
@@ -72,7 +72,7 @@ def cluster_of_nodes(plans: Mapping[str, Mapping[str, Any]], remarks: Remarks) -
 
     All of it is data: a pod is of the node that tells of it, and nothing of it counts but what it asks for.
     """
-    remarks.add("%s", _ALONE)
+    remarks.add("%s", ALONE)
     pods: list[dict[str, Any]] = []
     unknown: dict[str, list[str]] = {}
     for host, plan in plans.items():

@@ -14,14 +14,14 @@ from typing import Any, Iterator, Mapping, Sequence
 from ...module_utils._base.quantity import counted
 from ...module_utils._containers.crictl import hashed
 from ..report.answers import mapping
-from .fleet import HOMELESS, REFUSED, Cluster, impact_of
-from .workloads import OWNED, Owners
+from .fleet import ALONE, HOMELESS, REFUSED, Cluster, cluster_of_nodes, impact_of
+from .workloads import OWNED, Owners, Remarks
 
 _CHECK, _UNMEASURED = "pods-would-be-refused", "impact-unmeasured"
 _REMEDY = "run the playbook kubenode.cpu_manager.impact, which says whether another node takes them"
 
 
-def look_of(
+def look_by_api(
     host: str,
     plan: Mapping[str, Any],
     beside: Mapping[str, Any],
@@ -36,12 +36,27 @@ def look_of(
     """
     name = str(mapping(node.get("metadata")).get("name", ""))
     cluster = Cluster({host: (name, {**plan, "beside_cpus": beside})}, [node], pods, _owners(pods))
-    impact = impact_of([cluster])
+    return _look_of(cluster, Remarks(), hide_names)
+
+
+def look_by_node(
+    host: str, plan: Mapping[str, Any], beside: Mapping[str, Any], hide_names: bool = False
+) -> dict[str, Any]:
+    """The same of what the node tells of its own pods. beside: of admission_info, with pods."""
+    remarks = Remarks()
+    return _look_of(cluster_of_nodes({host: {**plan, "beside_cpus": beside}}, remarks), remarks, hide_names)
+
+
+def _look_of(cluster: Cluster, remarks: Remarks, hide_names: bool) -> dict[str, Any]:
+    impact = impact_of([cluster], remarks)
     rows = impact["nodes"]
     if not rows or not (rows[0]["exact"] or rows[0]["inexact"]):
         return {"failed": True, "msg": "; ".join(impact["notes"])}
     workloads = [_workload(row, hide_names) for row in impact["workloads"]]
-    notes = impact["notes"] if not hide_names else ["not all pods are counted"] if impact["notes"] else []
+    # Documented, and so of each node; what is a node's own is told of it.
+    notes = [note for note in impact["notes"] if note != ALONE]
+    if hide_names and notes:
+        notes = ["not all pods are counted"]
     return {
         "node": rows[0],
         "workloads": workloads,
@@ -71,7 +86,7 @@ def _workload(row: Mapping[str, Any], hide_names: bool) -> dict[str, Any]:
         "workload": shown,
         # Where no other node is known.
         "fate": REFUSED if row["fate"] == HOMELESS else row["fate"],
-        "when_empty": row["fate"] == HOMELESS,
+        "when_empty": refused > 0 and not row["elsewhere"],
         "pods": sum(row["pods"].values()),
         "refused": refused,
         "reason": row["reason"],

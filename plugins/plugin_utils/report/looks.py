@@ -63,16 +63,18 @@ def arguments_of(
     hide_names: bool,
     program: str | None = None,
     devices: Sequence[object] = (),
+    tells: bool = False,
 ) -> dict[str, object]:
     """What the module of a look is given beside the places of the node's files.
 
-    wanted: the wanted settings. program: the option of kubelet_trial. devices: that of admission_info.
+    wanted: the wanted settings. program: the option of kubelet_trial. devices: that of admission_info. tells: whether
+    the node tells of its pods.
     """
     if look == TRIAL:
         # The node as it is: a rollout tries what is wanted.
         return {} if program is None else {"program": program}
     if look == IMPACT:
-        return {"devices": list(devices)}
+        return {"devices": list(devices), "pods": tells}
     if look == HOUSEKEEPING:
         # It takes no time, and has no names of pods.
         return {name: wanted[name] for name in _RESERVED if name in wanted}

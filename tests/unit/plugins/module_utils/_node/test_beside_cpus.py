@@ -21,10 +21,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
+from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import device_state
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG
-from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_providers import device_state
 
 GPU = "nvidia.com/gpu"
 

@@ -29,10 +29,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, CPUFiles, Style
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, CPUFiles, Style, write_memory
+from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import device_state
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import LIMITED, OWN_PATH, SHARED_PATH, write_node
-from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_providers import device_state
 
 CHECKPOINT = "var/lib/kubelet/cpu_manager_state"
 GPU = "nvidia.com/gpu"
@@ -151,6 +151,30 @@ def test_memory_and_devices(tmp_path: Path) -> None:
     assert found["unknown"] == ["requests", "memory"]
     devices.write_bytes(b"{")
     assert said(tmp_path)["unknown"] == ["requests", "memory", "devices"]
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+def test_memory_is_the_limit_of_the_cgroup(tmp_path: Path, style: Style) -> None:
+    write_node(tmp_path, style)
+    write_memory(tmp_path, style, {OWN_PATH: 3 << 30, SHARED_PATH: 1 << 30})
+    found = said(tmp_path)
+    two = {"cpu": "2000m", "memory": str(3 << 30)}
+    assert asks(found)[DB] == {"server": (two, two)}
+    # The request of a Burstable pod is another one.
+    assert "memory" not in str(asks(found)[WEB])
+    assert "memory" not in found["unknown"]
+    # 500M is no whole number of pages, and so the kernel has less.
+    for limit in (500_000_000 // 4096 * 4096, None):
+        write_memory(tmp_path, style, {OWN_PATH: limit})
+        found = said(tmp_path)
+        assert asks(found)[DB] == {"server": ({"cpu": "2000m"}, {"cpu": "2000m"})}
+        assert "memory" in found["unknown"]
+    # The memory manager's state has what was asked for.
+    block = {"numaAffinity": [0], "type": "memory", "size": 500_000_000}
+    state = {"policyName": "Static", "entries": {"uid-db": {"server": [block]}}}
+    write(tmp_path, "var/lib/kubelet/memory_manager_state", json.dumps(state))
+    write_memory(tmp_path, style, {OWN_PATH: 3 << 30})
+    assert asks(said(tmp_path))[DB]["server"][1]["memory"] == "500000000"
 
 
 def test_the_runtime_is_asked_for_what_files_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

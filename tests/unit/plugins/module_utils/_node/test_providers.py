@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Mapping
@@ -28,20 +27,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_
     memory_for_plan,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import restored
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
     judge_memory,
     restore_memory,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import (
-    DEVICES,
-    RESTORED,
-    DamageError,
-    check_exactly,
-)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
+from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import device_state
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_tree
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils.policy.test_memory import entries_of
@@ -336,30 +329,6 @@ def test_a_report_of_eight_devices_on_four_nodes() -> None:
 
 
 # --- the checkpoint of devices ------------------------------------------------------------------------
-
-
-def device_state(registered: Mapping[str, list[str]], *entries: tuple[str, Mapping[str, list[str]]]) -> bytes:
-    """What a kubelet writes: (pod UID, {NUMA node: devices}) of each container."""
-    rows = [
-        {"PodUID": uid, "ContainerName": "c", "ResourceName": GPU, "DeviceIDs": ids, "AllocResp": ""}
-        for uid, ids in entries
-    ]
-    data = {"Data": {"PodDeviceEntries": rows, "RegisteredDevices": registered}, "Checksum": 1}
-    (file,) = (file for file in RESTORED if file.name == DEVICES)
-    for checksum in _sums(data):
-        content = json.dumps({**data, "Checksum": checksum}).encode()
-        try:
-            check_exactly(file, content, 36)
-        except DamageError:
-            continue
-        return content
-    raise AssertionError
-
-
-def _sums(data: Mapping[str, Any]) -> list[int]:
-    value = restored._read(restored._DEVICES.struct, json.dumps(data).encode())
-    found = restored._DEVICES.sum_of(value)
-    return [] if found is None else [found]
 
 
 def test_devices_in_use_are_where_the_checkpoint_says() -> None:

@@ -197,7 +197,7 @@ def test_the_modules_say_the_same(
 
 def kind(path: str) -> str:
     """A path with the names of one machine taken out."""
-    path = re.sub(r"(kubepods|system|user|init)[^/]*(/.*)?/(?=c(group|puset)\.)", "", path)
+    path = re.sub(r"(kubepods|system|user|init)[^/]*(/.*)?/(?=(cgroup|cpuset|memory)\.)", "", path)
     path = re.sub(r"hugepages-\d+kB", "hugepages", path)
     return re.sub(r"\d+", "N", path)
 

@@ -16,9 +16,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restore
     Restored,
     check_exactly,
     is_as_written,
+    read_devices,
     restored_by,
+    with_numbered_devices,
     without_content,
 )
+from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import GPU, device_state
 
 # As kubelets wrote them.
 PODS = (
@@ -180,3 +183,20 @@ def test_what_cannot_be_told_without_its_content_is_not_saved() -> None:
     assert without_content(file_of(ALLOCATED), b'{"data":1}', 36) is None
     assert without_content(file_of(ALLOCATED), b'{"data":"","checksum":441364273}', 36) is None
     assert without_content(file_of(STATUS), b'{"checksum":1,"allocationEntries":{"a":{}}}', 31) is None
+
+
+def test_devices_are_numbers_in_a_checkpoint_that_is_restored_alike() -> None:
+    names = {"0": ["GPU-8f2a", "GPU-11c0"], "-1": ["GPU-77"]}
+    content = device_state({GPU: ["GPU-11c0", "GPU-8f2a", "GPU-77", "GPU-free"]}, ("uid-db", names), container="server")
+    assert b"aHVudGVyMg==" in content
+    before, saved = read_devices(content), with_numbered_devices(content, rename=str.upper)
+    assert check_exactly(file_of(DEVICE_STATE), saved, 36)
+    after = read_devices(saved)
+    assert after.owned == [("uid-db", "SERVER", GPU, {0: ["0", "1"], -1: ["2"]})]
+    assert after.registered == {GPU: ["1", "0", "2", "3"]}
+    assert [len(found) for found in after.registered.values()] == [len(found) for found in before.registered.values()]
+    for secret in (b"GPU-", b"aHVudGVyMg==", b"server"):
+        assert secret not in saved
+    assert with_numbered_devices(device_state({})) == device_state({}).replace(b" ", b"")
+    with pytest.raises(DamageError):
+        with_numbered_devices(content.replace(b"GPU-77", b"GPU-78"))

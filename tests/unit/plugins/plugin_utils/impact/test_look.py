@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.look import look_of
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.look import look_by_api, look_by_node
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import json_values
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import STATIC, node_of, plan_of, pod_of
 
@@ -22,7 +22,7 @@ PODS = [pod_of("db-6c9f-x", "a", "3", DB), pod_of("queue-0", "a", "2", QUEUE), p
 
 def look(pods: Any = PODS, plan: Any = None, node: Any = None, hide_names: bool = False) -> dict[str, Any]:
     plan = plan_of() if plan is None else plan
-    return look_of("host-a", plan, plan["beside_cpus"], node_of("a") if node is None else node, pods, hide_names)
+    return look_by_api("host-a", plan, plan["beside_cpus"], node_of("a") if node is None else node, pods, hide_names)
 
 
 def test_who_would_be_refused() -> None:
@@ -45,6 +45,34 @@ def test_who_would_be_refused() -> None:
         }
     ]
     assert (found["node"]["exclusive"], found["notes"]) == (2, [])
+
+
+def told(*pods: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What admission_info says of a node that tells of these pods."""
+    return {**plan_of()["beside_cpus"], "pods": list(pods), "left_out": [], "unknown": [], **more}
+
+
+def test_a_node_that_tells_of_its_pods_itself() -> None:
+    """Each of them stands for itself, and what the node does not show is a note."""
+    pods = [{**pod, "status": {"qosClass": "Guaranteed"}} for pod in PODS[:2]]
+    more = {"left_out": [{"pod": "shop/odd", "why": "what it asks for is not known"}], "unknown": ["memory"]}
+    found = look_by_node("host-a", plan_of(), told(*pods, **more))
+    assert {row["workload"]: row["fate"] for row in found["workloads"]} == {
+        "Pod shop/db-6c9f-x": "refused",
+        "Pod shop/queue-0": "gains",
+    }
+    (finding,) = found["findings"]
+    assert finding["found"].startswith("1 refused, also by the empty node: SMTAlignmentError")
+    assert found["notes"] == [
+        "not counted: host-a: shop/odd (what it asks for is not known)",
+        "how much memory Guaranteed pods ask for is not known, and not counted: host-a",
+    ]
+    assert found["note_checks"] == ["impact-unmeasured"] * 2
+    hidden = look_by_node("host-a", plan_of(), told(*pods, **more), hide_names=True)
+    assert "shop" not in json.dumps(hidden)
+    assert look_by_node("host-a", plan_of(), told())["workloads"] == []
+    nothing = look_by_node("host-a", plan_of(), plan_of()["beside_cpus"])
+    assert nothing["notes"] == ["these hosts do not tell of their pods: host-a"]
 
 
 def test_what_an_empty_node_would_take_is_not_said_to_be_homeless() -> None:
@@ -89,5 +117,5 @@ def test_any_answer_is_one(pods: Any, node: Any, beside: Any) -> None:
     pods = pods if isinstance(pods, list) else [pods]
     node = node if isinstance(node, dict) else node_of("a")
     beside = beside if isinstance(beside, dict) else {"value": beside}
-    found = look_of("host-a", plan_of(), beside, node, [*PODS, *pods])
+    found = look_by_api("host-a", plan_of(), beside, node, [*PODS, *pods])
     assert found.get("failed") or set(found) == {"node", "workloads", "findings", "notes", "note_checks"}

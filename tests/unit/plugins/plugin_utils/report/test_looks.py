@@ -83,7 +83,8 @@ def test_what_the_module_of_a_look_is_given() -> None:
     assert arguments_of("throttling", wanted, 0, False) == {"seconds": 0, "hide_names": False}
     assert arguments_of("cache", wanted, 5, True) == {"seconds": 5, "hide_names": True}
     devices = [{"resource": "x.com/gpu", "count": 1}]
-    assert arguments_of("impact", wanted, 5, True, devices=devices) == {"devices": devices}
+    assert arguments_of("impact", wanted, 5, True, devices=devices) == {"devices": devices, "pods": False}
+    assert arguments_of("impact", wanted, 5, True, tells=True) == {"devices": [], "pods": True}
     assert arguments_of("housekeeping", wanted, 5, True) == {"reserved_system_cpus": "0-1"}
     assert arguments_of("housekeeping", {"reservation": {"count": 2}}, 5, True) == {"reservation": {"count": 2}}
     # What is wanted is for a rollout to try.
