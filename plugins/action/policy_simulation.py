@@ -13,9 +13,12 @@ from ansible.utils.display import Display
 
 from ..module_utils._base.errors import MALFORMED, InputError, option
 from ..module_utils._base.versions import NEWEST_MINOR
+from ..module_utils._node.beside_cpus import given_memory
 from ..module_utils.cpuset import CPUSet
 from ..module_utils.policy.dynamic import DYNAMIC
 from ..module_utils.policy.dynamic_state import DynamicRules
+from ..module_utils.policy.hints import POLICIES as ALIGNMENTS
+from ..module_utils.policy.hints import SCOPES
 from ..module_utils.policy.isolated import static_with_isolated
 from ..module_utils.policy.options import parse_static_options, texts_of_options
 from ..module_utils.policy.reservation import plan_reservation
@@ -25,10 +28,19 @@ from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.report.results import put_file, stem_of
-from ..plugin_utils.simulation.replay import POLICIES, Replay, replay
+from ..plugin_utils.simulation.replay import POLICIES, Beside, Replay, replay
 from ..plugin_utils.simulation.result import compare, draw, summary, table
 from ..plugin_utils.simulation.trace import TRACES, Trace, make_trace, read_trace
 
+_MEMORY: dict[str, object] = {
+    "numa_node": {"type": "int", "required": True},
+    "amounts": {"type": "dict", "required": True},
+}
+_DEVICE: dict[str, object] = {
+    "resource": {"type": "str", "required": True},
+    "count": {"type": "int", "required": True},
+    "numa_nodes": {"type": "list", "elements": "int", "default": []},
+}
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "host": {"type": "str", "required": True},
@@ -39,6 +51,11 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     "policies": {"type": "list", "elements": "str", "choices": [*POLICIES], "default": [*POLICIES]},
     "policy_options": {"type": "dict", "default": {}},
     "reserved_system_cpus": {"type": "str"},
+    "topology_manager_policy": {"type": "str", "choices": [*ALIGNMENTS], "default": "none"},
+    "topology_manager_scope": {"type": "str", "choices": [*SCOPES], "default": "container"},
+    "numa_memory": {"type": "list", "elements": "dict", "options": _MEMORY},
+    "reserved_memory": {"type": "list", "elements": "dict", "options": _MEMORY},
+    "devices": {"type": "list", "elements": "dict", "options": _DEVICE, "default": []},
     "shared_minimum": {"type": "int", "default": 0},
     "settle": {"type": "float", "default": 30.0},
     "delay": {"type": "float", "default": 5.0},
@@ -60,10 +77,11 @@ class ActionModule(ControllerAction):
             raise InputError(
                 "%s is not from %d to %d seconds" % (given["period"], _LEAST_PERIOD, _MOST_PERIOD), option("period")
             )
+        beside = _beside(given)
         traces = [_trace(wanted, given["seed"], rules) for wanted in given["traces"]]
         results, files = [], []
         for trace in traces:
-            replays = [replay(trace, policy, rules, given["period"]) for policy in given["policies"]]
+            replays = [replay(trace, policy, rules, given["period"], beside) for policy in given["policies"]]
             result = _result(trace, replays)
             files += _written(given, trace, replays, rules, result)
             _show(given["host"], result)
@@ -108,6 +126,27 @@ def _rules(given: Given, topology: Topology) -> DynamicRules:
         given["delay"],
         topology.numa_distances,
     ).checked()
+
+
+def _beside(given: Given) -> Beside:
+    memory, reserved = (
+        None if given[name] is None else given_memory(given[name], option(name))
+        for name in ("numa_memory", "reserved_memory")
+    )
+    if (memory is None) is not (reserved is None):
+        raise InputError(
+            "give %s and %s together, or none of them" % (option("numa_memory"), option("reserved_memory"))
+        )
+    for node, amounts in (reserved or {}).items():
+        for name, size in amounts.items():
+            if size > (memory or {}).get(node, {}).get(name, 0):
+                what = "NUMA node %d does not have so much %s" % (node, name)
+                raise InputError(what, option("reserved_memory"))
+    if reserved is not None and not any(amounts["memory"] for amounts in reserved.values()):
+        what = "no memory is reserved, and the Static memory manager does not start without"
+        raise InputError(what, option("reserved_memory"))
+    places = given["topology_manager_policy"], given["topology_manager_scope"]
+    return Beside(*places, memory, reserved or {}, given["devices"])
 
 
 def _trace(wanted: object, seed: int, rules: DynamicRules) -> Trace:

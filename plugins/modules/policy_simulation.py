@@ -65,6 +65,57 @@ options:
       - The reserved CPUs.
       - By default the first core.
     type: str
+  topology_manager_policy:
+    description:
+      - The kubelet's topology manager, which decides on pods by the NUMA nodes of their CPUs, memory and devices. Under
+        the policy dynamic, the kubelet gives out no CPUs, and it decides by the others.
+    type: str
+    choices: [none, best-effort, restricted, single-numa-node]
+    default: none
+  topology_manager_scope:
+    description: What is aligned, each container or the whole pod.
+    type: str
+    choices: [container, pod]
+    default: container
+  numa_memory:
+    description:
+      - The memory and huge pages of each NUMA node. With it, the memory manager has the policy Static, and gives memory
+        to the Guaranteed pods of traces that ask for it in C(resources).
+    type: list
+    elements: dict
+    suboptions: &memory
+      numa_node:
+        description: The NUMA node.
+        type: int
+        required: true
+      amounts:
+        description: How much, such as V({"memory":"64Gi","hugepages-1Gi":"8Gi"}). Huge pages are part of the memory.
+        type: dict
+        required: true
+  reserved_memory:
+    description: What the memory manager keeps of it, on at least one NUMA node. Required with O(numa_memory).
+    type: list
+    elements: dict
+    suboptions: *memory
+  devices:
+    description: The devices of plugins, which pods of traces ask for in C(resources).
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      resource:
+        description: The resource, such as V(nvidia.com/gpu).
+        type: str
+        required: true
+      count:
+        description: How many devices.
+        type: int
+        required: true
+      numa_nodes:
+        description: The NUMA nodes that each of them is on. Empty where the plugin does not say any.
+        type: list
+        elements: int
+        default: []
   shared_minimum:
     description: How many CPUs the policy dynamic keeps in the shared pool beside the reserved ones.
     type: int
@@ -91,6 +142,21 @@ EXAMPLES = r"""
     host: candidate
     machine: 2 sockets x 24 cores x 2 threads
     traces: [services]
+    directory: /srv/simulation
+
+- name: See which pods of a trace are refused where each has its memory and its GPU on one NUMA node
+  kubenode.cpu_manager.policy_simulation:
+    host: candidate
+    machine: 2 sockets x 24 cores x 2 threads
+    traces: ["{{ lookup('ansible.builtin.file', 'trace.json') | from_json }}"]
+    topology_manager_policy: single-numa-node
+    numa_memory:
+      - {numa_node: 0, amounts: {memory: 128Gi}}
+      - {numa_node: 1, amounts: {memory: 128Gi}}
+    reserved_memory:
+      - {numa_node: 0, amounts: {memory: 1Gi}}
+    devices:
+      - {resource: nvidia.com/gpu, count: 2, numa_nodes: [0]}
     directory: /srv/simulation
 """
 

@@ -23,7 +23,7 @@ from .sshd import has_ssh_server, ssh_server
 from .tasks import LOCAL, PING, compare_with_ping, time_tasks
 
 # A fleet: Ansible packs the module once for all hosts, which takes half a second.
-HOSTS, REMOTE_HOSTS = 80, 30
+HOSTS, REMOTE_HOSTS = 80, 12
 ROUNDS = 3
 # What is wanted of nodes is the second. The first is what is reached: two thirds of it is compiling.
 LIMIT, REMOTE_LIMIT = 1.3, 1.1
@@ -111,5 +111,5 @@ def beside_ping(
             return kept
         with ssh_server(directory) as remote:
             # By the clock, as the server's processes are not of this run: others on the machine count.
-            times = time_tasks(directory, tasks, REMOTE_HOSTS, rounds + 1, remote)
+            times = time_tasks(directory, tasks, REMOTE_HOSTS, rounds + 2, remote)
     return compare_with_ping(module, times, "%d hosts over ssh, seconds" % REMOTE_HOSTS, remote_limit) and kept

@@ -93,6 +93,7 @@ def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
 
 
 def _write_inventory(directory: Path, hosts: int, remote: Mapping[str, Any]) -> None:
+    (directory / "ansible.cfg").touch()
     # As Ansible finds interpreters: by their versions.
     interpreter = Path(sys.executable).with_name("python%d.%d" % sys.version_info[:2])
     variables = {"ansible_connection": "local", "ansible_python_interpreter": str(interpreter), **remote}
@@ -112,8 +113,14 @@ def _run(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingPro
         capture_output=True,
         text=True,
         check=False,
-        # Python keeps bytecode, as it does for users.
-        env={**os.environ, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "PYTHONDONTWRITEBYTECODE": "", **environment},
+        # Python keeps bytecode, as it does for users, and Ansible has its defaults.
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(playbook.parent / "ansible.cfg"),
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+            "PYTHONDONTWRITEBYTECODE": "",
+            **environment,
+        },
     )
     if done.returncode or len(re.findall(r"\bok=[1-9]", done.stdout)) != hosts:
         sys.exit("%s failed:\n%s%s" % (playbook, done.stdout, done.stderr))

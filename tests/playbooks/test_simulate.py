@@ -78,6 +78,9 @@ def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:
         "kubelet_reserved_system_cpus": "0,24",
         "cpu_manager_simulation_trace": "trace.json",
         "cpu_manager_simulation_period": 5,
+        # Those whose number is not known here are left out.
+        "kubelet_devices": [{"resource": "x.com/gpu", "count": 1}, {"resource": "y.com/nic", "pci_vendor": "15b3"}],
+        "kubelet_topology_manager_policy": "single-numa-node",
     }
     hosts = dict.fromkeys(("node/1", "node_1"), variables)
     run = ansible_playbook(directory, PLAYBOOK, hosts)
@@ -91,6 +94,7 @@ def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:
     assert len(set(files)) == 4
 
 
+MEMORY = [{"numa_node": 0, "amounts": {"memory": "8Gi"}}]
 WRONG: dict[str, dict[str, Any]] = {
     "traces: 'other' is no trace": {"traces": ["other"]},
     "traces: trace: version 7 is not known": {"traces": [{"version": 7}]},
@@ -99,6 +103,22 @@ WRONG: dict[str, dict[str, Any]] = {
     "delay: 90.0 is not from 0 to 60 seconds": {"delay": 90},
     "period: 0.0 is not from 1 to 3600 seconds": {"period": 0},
     "reserved_system_cpus: the machine has no CPUs 99 to reserve": {"reserved_system_cpus": "99"},
+    "give numa_memory and reserved_memory together, or none of them": {"numa_memory": MEMORY},
+    "reserved_memory: NUMA node 0 does not have so much memory": {
+        "numa_memory": MEMORY,
+        "reserved_memory": [{"numa_node": 0, "amounts": {"memory": "9Gi"}}],
+    },
+    "reserved_memory: no memory is reserved, and": {
+        "numa_memory": MEMORY,
+        "reserved_memory": [{"numa_node": 0, "amounts": {}}],
+    },
+    "numa_memory: there are the NUMA nodes 1, and the machine has 0; give": {
+        "numa_memory": [{"numa_node": 1, "amounts": {"memory": "8Gi"}}],
+        "reserved_memory": [{"numa_node": 1, "amounts": {"memory": "1Gi"}}],
+    },
+    "devices[0].numa_nodes: NUMA node 7 does not exist": {
+        "devices": [{"resource": "x.com/gpu", "count": 1, "numa_nodes": [7]}]
+    },
     "unknown CPU Manager Policy option": {"policy_options": {"full-cpus": True}},
 }
 

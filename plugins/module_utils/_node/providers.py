@@ -33,6 +33,7 @@ _NATIVE = "kubernetes.io/"
 _MEMORY = "memory (memory manager Static)"
 # Above what any node has, so that a typing error cannot ask for a billion devices.
 _MOST_DEVICES = 10000
+_NO_DEVICES = DeviceState([], {})
 
 
 class BesideCPUs:
@@ -73,7 +74,7 @@ class BesideCPUs:
         return StaticMemory(config)
 
     def _devices(self, others: OtherManagers, nodes: Sequence[int]) -> DeviceManager:
-        state = DeviceState([], {})
+        state = _NO_DEVICES
         if others.device_state is not None:
             try:
                 state = read_devices(others.device_state)
@@ -82,15 +83,7 @@ class BesideCPUs:
                     "the kubelet passes over its checkpoint of devices (%s); in this plan no pod has one at first"
                     % error
                 )
-        used = devices_in_use(state, nodes)
-        found = {resource: _all_of(resource, given, used) for resource, given in _groups(others.devices, nodes).items()}
-        for resource, masks in all_in_use(state, nodes).items():
-            found.setdefault(resource, [Device(name, mask) for name, mask in masks.items()])
-        owned = [
-            Owned(pod_uid, container, resource, sorted(device_masks(places, nodes)))
-            for pod_uid, container, resource, places in state.owned
-        ]
-        return DeviceManager(found, nodes, owned)
+        return device_manager(others.devices, nodes, state)
 
     @property
     def providers(self) -> list[HintProvider]:
@@ -281,6 +274,24 @@ class BesideCPUs:
             for container, blocks in containers.items()
             for block in blocks
         )
+
+
+def device_manager(
+    rows: Sequence[Mapping[str, Any]], nodes: Sequence[int], state: DeviceState = _NO_DEVICES
+) -> DeviceManager:
+    """The device manager of a node with these devices, as OtherManagers has them. state: what containers have of them.
+
+    Raises InputError.
+    """
+    used = devices_in_use(state, nodes)
+    found = {resource: _all_of(resource, given, used) for resource, given in _groups(rows, nodes).items()}
+    for resource, masks in all_in_use(state, nodes).items():
+        found.setdefault(resource, [Device(name, mask) for name, mask in masks.items()])
+    owned = [
+        Owned(pod_uid, container, resource, sorted(device_masks(places, nodes)))
+        for pod_uid, container, resource, places in state.owned
+    ]
+    return DeviceManager(found, nodes, owned)
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], nodes: Sequence[int]) -> dict[str, dict[int, int]]:

@@ -11,31 +11,67 @@ The model, between two changes of anything:
    the kubelet sets none for them from Kubernetes 1.33, and where the policy dynamic gives them out there must be none.
 4. A thread that wants to run and does not is waiting.
 
+Memory and devices, and the kubelet's topology manager, say which pods are admitted, and nothing of how they run.
+
 A CPU is a CPU: what threads of a core, caches, NUMA nodes, interrupts and moving cost is not in it. All of that is in
 favour of exclusive CPUs, and the model leaves it out.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from ...module_utils._base.errors import InputError
+from ...module_utils._base.errors import InputError, option
 from ...module_utils._base.versions import NEWEST_MINOR
 from ...module_utils._cgroup.kubepods import GUARANTEED
 from ...module_utils._containers.pods import APP, Container, Pod
+from ...module_utils._node.providers import device_manager
 from ...module_utils.cpuset import count_bits
 from ...module_utils.policy.assignment import EndlessDistributionError
 from ...module_utils.policy.dynamic import DYNAMIC, SharedPeak, decide, first_state
 from ...module_utils.policy.dynamic_state import EXCLUSIVE, POOL, DynamicRules, Use, WantedContainer
 from ...module_utils.policy.hints import CONTAINER as CONTAINER_SCOPE
 from ...module_utils.policy.hints import NONE as NO_ALIGNMENT
-from ...module_utils.policy.hints import TopologyManager
+from ...module_utils.policy.hints import HintProvider, TopologyManager
 from ...module_utils.policy.manager import CPUManager
+from ...module_utils.policy.memory import StaticMemory
 from ...module_utils.policy.static import NonePolicy, Policy, StaticPolicy
 from ...module_utils.state.acceptance import NONE, STATIC
+from ...module_utils.state.memory_manager import STATIC as STATIC_MEMORY
+from ...module_utils.state.memory_manager import MemoryConfig
 from .trace import Trace, TracePod
 
 POLICIES = (NONE, STATIC, DYNAMIC)
+
+
+class Beside(NamedTuple):
+    """What decides on a pod beside its CPUs, under each policy: the kubelet's topology manager, memory and devices.
+
+    numa_memory: the memory of each NUMA node in bytes, of which the Static memory manager gives each Guaranteed pod its
+    own; None without that one. reserved_memory: what it keeps of them. devices: as allocation.OtherManagers has them.
+    """
+
+    topology_policy: str = NO_ALIGNMENT
+    topology_scope: str = CONTAINER_SCOPE
+    numa_memory: Mapping[int, Mapping[str, int]] | None = None
+    reserved_memory: Mapping[int, Mapping[str, int]] = MappingProxyType({})
+    devices: Sequence[Mapping[str, Any]] = ()
+
+    def providers(self, nodes: Sequence[int]) -> list[HintProvider]:
+        """Those of an empty node. Raises InputError."""
+        found: list[HintProvider] = [device_manager(self.devices, nodes)]
+        if self.numa_memory is not None:
+            if sorted(self.numa_memory) != sorted(nodes):
+                of_memory, of_machine = (", ".join(map(str, sorted(some))) for some in (self.numa_memory, nodes))
+                what = "there are the NUMA nodes %s, and the machine has %s" % (of_memory, of_machine)
+                raise InputError(what, option("numa_memory"), "give the memory of each NUMA node of the machine")
+            config = MemoryConfig(STATIC_MEMORY, self.reserved_memory, NEWEST_MINOR, machine=self.numa_memory)
+            found.append(StaticMemory(config))
+        return found
+
+
+CPUS_ALONE = Beside()
 
 
 class Placement(NamedTuple):
@@ -77,17 +113,19 @@ class SimulatedNode:
 class KubeletNode(SimulatedNode):
     """One whose kubelet gives out the CPUs."""
 
-    def __init__(self, rules: DynamicRules, name: str) -> None:
+    def __init__(self, rules: DynamicRules, name: str, beside: Beside = CPUS_ALONE) -> None:
         super().__init__(rules)
         policy: Policy = NonePolicy()
         if name == STATIC:
             policy = StaticPolicy(rules.topology, rules.options, rules.reserved, NEWEST_MINOR)
-        topology_manager = TopologyManager(NO_ALIGNMENT, CONTAINER_SCOPE, list(rules.topology.numa_nodes))
-        self.manager = CPUManager(policy, topology_manager)
+        nodes = list(rules.topology.numa_nodes)
+        topology_manager = TopologyManager(beside.topology_policy, beside.topology_scope, nodes)
+        others = () if beside == CPUS_ALONE else beside.providers(nodes)
+        self.manager = CPUManager(policy, topology_manager, None, others)
         self.is_static = name == STATIC
 
     def add(self, pod: TracePod) -> str:
-        amounts = {"cpu": pod.cpu}
+        amounts = {**pod.resources, "cpu": pod.cpu}
         whole = Pod(pod.name, pod.name, (Container(pod.name, APP, amounts, amounts),), pod.qos_class)
         try:
             admission = self.manager.add(whole)
@@ -111,19 +149,26 @@ class DynamicNode(SimulatedNode):
 
     passes = True
 
-    def __init__(self, rules: DynamicRules) -> None:
+    def __init__(self, rules: DynamicRules, beside: Beside = CPUS_ALONE) -> None:
         super().__init__(rules)
+        # It gives out no CPUs, and admits pods by all else.
+        self.kubelet = None if beside == CPUS_ALONE else KubeletNode(rules, NONE, beside)
         self.state = first_state(rules)
         self.pods: list[WantedContainer] = []
         self.use = Use()
         self._peak = SharedPeak()
 
     def add(self, pod: TracePod) -> str:
+        reason = "" if self.kubelet is None else self.kubelet.add(pod)
+        if reason:
+            return reason
         self.pods.append(WantedContainer(pod.name, pod.name, pod.exclusive, pod.most))
         self._pass()
         return ""
 
     def remove(self, pod: TracePod) -> None:
+        if self.kubelet is not None:
+            self.kubelet.remove(pod)
         self.pods = [wanted for wanted in self.pods if wanted.pod != pod.name]
         self._pass()
 
@@ -140,10 +185,10 @@ class DynamicNode(SimulatedNode):
         return Placement(self.state.shared, {key[0]: held.cpus for key, held in self.state.containers.items()})
 
 
-def new_node(policy: str, rules: DynamicRules) -> SimulatedNode:
+def new_node(policy: str, rules: DynamicRules, beside: Beside = CPUS_ALONE) -> SimulatedNode:
     """A node without pods. Raises InputError for rules that cannot be kept."""
     rules.checked()
-    return DynamicNode(rules) if policy == DYNAMIC else KubeletNode(rules, policy)
+    return DynamicNode(rules, beside) if policy == DYNAMIC else KubeletNode(rules, policy, beside)
 
 
 def shares_of(weights: Sequence[float], wanted: Sequence[float], cpus: float) -> list[float]:
@@ -229,9 +274,9 @@ class Replay(NamedTuple):
         return sum(served.waited for served in self.served)
 
 
-def replay(trace: Trace, policy: str, rules: DynamicRules, period: float = 10.0) -> Replay:
+def replay(trace: Trace, policy: str, rules: DynamicRules, period: float = 10.0, beside: Beside = CPUS_ALONE) -> Replay:
     """Replay a trace; a policy with passes has one each `period` seconds. Raises InputError."""
-    return _Replay(trace, new_node(policy, rules), rules).run(policy, period)
+    return _Replay(trace, new_node(policy, rules, beside), rules).run(policy, period)
 
 
 class _Replay:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import random
+from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
 from ...module_utils._base.errors import InputError
@@ -34,6 +35,7 @@ VERSION = 1
 
 # Above what is of use: a typing error must not take a day.
 _MOST_PODS, _MOST_CHANGES, _MOST_SECONDS, _MOST_THREADS = 10000, 1000000, 31 * 86400, 1 << 16
+_MOST_RESOURCES = 20
 
 # (seconds after it came, how many threads want to run from then on).
 Load = Sequence[Tuple[float, float]]
@@ -42,7 +44,8 @@ Load = Sequence[Tuple[float, float]]
 class TracePod(NamedTuple):
     """A pod of one container. cpu: what it requests, in thousandths. most: see elastic; 0 where it is not elastic.
 
-    arrives, leaves: seconds from the trace's beginning.
+    arrives, leaves: seconds from the trace's beginning. resources: what it requests beside CPUs and is limited to, such
+    as memory and devices, in thousandths.
     """
 
     name: str
@@ -52,6 +55,7 @@ class TracePod(NamedTuple):
     arrives: float
     leaves: float
     load: Load
+    resources: Mapping[str, int] = MappingProxyType({})
 
     @property
     def exclusive(self) -> int:
@@ -82,6 +86,11 @@ class Trace(NamedTuple):
                     **({"elastic": "%d-%d" % (pod.exclusive, pod.most)} if pod.most else {}),
                     "arrives": pod.arrives,
                     "leaves": pod.leaves,
+                    **(
+                        {"resources": {name: _quantity(milli) for name, milli in pod.resources.items()}}
+                        if pod.resources
+                        else {}
+                    ),
                     "load": [list(change) for change in pod.load],
                 }
                 for pod in self.pods
@@ -124,7 +133,8 @@ def _pod(row: object, number: int, duration: float) -> TracePod:
         cpu = millis(row.get("cpu", 0))
         if not 0 <= cpu <= 1000 * _MOST_THREADS or bool(cpu) is (qos_class == BEST_EFFORT):
             raise InputError("%s does not go with the class %s" % (row.get("cpu", 0), qos_class), "cpu")
-        pod = TracePod(_text(row.get("name"), "name"), qos_class, cpu, 0, arrives, leaves, _load(row.get("load")))
+        name, load = _text(row.get("name"), "name"), _load(row.get("load"))
+        pod = TracePod(name, qos_class, cpu, 0, arrives, leaves, load, _resources(row.get("resources"), qos_class))
         if row.get("elastic") is None:
             return pod
         least, most = parse_range(row["elastic"])
@@ -135,6 +145,27 @@ def _pod(row: object, number: int, duration: float) -> TracePod:
     except InputError as error:
         raise error.within(where) from error
     return pod._replace(most=most)
+
+
+def _resources(data: object, qos_class: str) -> Mapping[str, int]:
+    if data is None:
+        return MappingProxyType({})
+    if not isinstance(data, Mapping) or "cpu" in data or len(data) > _MOST_RESOURCES:
+        raise InputError("is no mapping of resources beside cpu, of at most %d" % _MOST_RESOURCES, "resources")
+    found = {}
+    for name, quantity in data.items():
+        place = "resources.%s" % _text(name, "resources")
+        try:
+            found[name] = amount = millis(quantity)
+        except InputError as error:
+            raise error.within(place) from error
+        if amount < 0 or (name == "memory" and bool(amount) is (qos_class == BEST_EFFORT)):
+            raise InputError("%s does not go with the class %s" % (quantity, qos_class), place)
+    return found
+
+
+def _quantity(milli: int) -> str:
+    return "%dm" % milli if milli % 1000 else "%d" % (milli // 1000)
 
 
 def _load(rows: object) -> Load:

@@ -21,6 +21,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved import files_of_machine as saved_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.collector import Collector
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_of_kubelet import save_kubelet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import read_devices
+from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import GPU, device_state
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 PLAIN = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -64,6 +66,14 @@ def test_of_what_the_kubelet_restores_only_what_it_says_is_saved(tmp_path: Path)
     assert found[directory + "allocated_pods_state"] == b'{}"'
     assert found[directory + "device-plugins/kubelet_internal_checkpoint"] == b'{"checksum":7}'
     assert list(collector.left_out) == [directory + "actuated_pods_state"]
+    path = directory + "device-plugins/kubelet_internal_checkpoint"
+    given = device_state({GPU: ["hunter2"]}, ("uid-db", {"0": ["hunter2"]}))
+    assert given.count(b"hunter2") == 2
+    assert base64.b64encode(b"hunter2") in given
+    _collector, found = saved(tmp_path, {path: given})
+    assert b"hunter2" not in found[path]
+    assert base64.b64encode(b"hunter2") not in found[path]
+    assert read_devices(found[path]).owned == [("uid-db", "c", GPU, {0: ["0"]})]
 
 
 def test_what_a_journal_remembers_is_kept_without_secrets(tmp_path: Path) -> None:

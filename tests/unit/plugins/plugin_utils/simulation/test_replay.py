@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.desc
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.simulation.replay import (
     POLICIES,
+    Beside,
     Placement,
     Replay,
     new_node,
@@ -91,6 +92,51 @@ def test_a_pod_that_is_refused_does_not_run() -> None:
     assert served(found, "b")["refused"] == "UnexpectedAdmissionError"
     assert served(found, "b")["thread_seconds_waited"] == 360
     assert summary(found)["refused"] == ["b"]
+
+
+GPU = "nvidia.com/gpu"
+# Each of the two NUMA nodes has 4 CPUs, 1 GPU and 8 Gi, of which 1 Gi of the first is reserved.
+ALIGNED = Beside(
+    "single-numa-node",
+    numa_memory={0: {"memory": 8 << 30}, 1: {"memory": 8 << 30}},
+    reserved_memory={0: {"memory": 1 << 30}},
+    devices=[{"resource": GPU, "count": 1, "numa_nodes": [node]} for node in (0, 1)],
+)
+
+
+def asking(pod: TracePod, memory: int, gpus: int) -> TracePod:
+    return pod._replace(resources={"memory": (memory << 30) * 1000, GPU: gpus * 1000})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_memory_and_devices_decide_on_a_pod_as_the_kubelet_does(policy: str) -> None:
+    rules = rules_of("2 sockets x 4 cores")
+    trace = trace_of(
+        asking(pod("first", 2000, 1.0), 6, 1),
+        # No memory is left beside the other GPU for so much, and then there is.
+        asking(pod("large", 2000, 1.0, 10.0), 9, 1),
+        asking(pod("second", 2000, 1.0, 20.0, 60.0), 8, 1),
+        asking(pod("third", 1000, 1.0, 30.0), 1, 1),
+        asking(pod("fourth", 1000, 1.0, 70.0), 1, 1),
+    )
+    found = replay(trace, policy, rules, beside=ALIGNED)
+    assert summary(found)["refused"] == ["large", "third"]
+    # The memory manager has no hint for what it cannot give, and then cannot give it.
+    assert served(found, "large")["refused"] == "UnexpectedAdmissionError"
+    assert summary(replay(trace, policy, rules))["refused"] == []
+
+
+def test_cpus_are_aligned_where_the_kubelet_gives_them_out() -> None:
+    """Of the four CPUs of a NUMA node, one is reserved."""
+    trace = trace_of(asking(pod("a", 4000, 4.0), 1, 1), asking(pod("b", 4000, 4.0, 10.0), 1, 1))
+    rules = rules_of("2 sockets x 4 cores")
+    assert summary(replay(trace, "static", rules, beside=ALIGNED))["refused"] == ["b"]
+    assert summary(replay(trace, "dynamic", rules, beside=ALIGNED))["refused"] == []
+
+
+def test_memory_of_other_numa_nodes() -> None:
+    with pytest.raises(InputError, match="there are the NUMA nodes 0, 1, and the machine has 0"):
+        new_node("static", RULES, ALIGNED._replace(devices=()))
 
 
 def test_who_goes_makes_room_for_who_comes() -> None:

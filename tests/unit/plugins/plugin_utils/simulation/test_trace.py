@@ -56,8 +56,41 @@ TRACE = Trace(
 )
 
 
+def with_resources(resources: Any, qos_class: str = "Guaranteed") -> dict[str, Any]:
+    cpu = {} if qos_class == "BestEffort" else {"cpu": "2"}
+    pod = {"name": "db", "qosClass": qos_class, "arrives": 0, "load": [[0, 1]], "resources": resources, **cpu}
+    return {**DATA, "pods": [pod]}
+
+
+@pytest.mark.parametrize(
+    ("resources", "qos_class", "said"),
+    [
+        ([], "Guaranteed", "resources: is no mapping of resources beside cpu, of at most 20"),
+        ({"cpu": "1"}, "Guaranteed", "resources: is no mapping of resources beside cpu, of at most 20"),
+        ({str(number): 1 for number in range(21)}, "Guaranteed", "resources: is no mapping of resources"),
+        ({"memory": "much"}, "Guaranteed", "resources.memory: "),
+        ({"memory": "-1"}, "Guaranteed", "resources.memory: -1 does not go with the class Guaranteed"),
+        ({"memory": "1Gi"}, "BestEffort", "resources.memory: 1Gi does not go with the class BestEffort"),
+    ],
+)
+def test_what_is_wrong_with_resources(resources: Any, qos_class: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_trace(with_resources(resources, qos_class))
+    assert str(error.value).startswith("trace: pods[0]: " + said)
+
+
 def test_a_trace_is_read_and_read_back_from_json() -> None:
     assert read_trace(DATA) == TRACE
+    resources = {"memory": "1Gi", "nvidia.com/gpu": 2, "example.com/half": "500m"}
+    found = read_trace(with_resources(resources))
+    amounts = {"memory": 1000 << 30, "nvidia.com/gpu": 2000, "example.com/half": 500}
+    assert found.pods[0].resources == amounts
+    assert json.loads(json.dumps(found.to_dict()))["pods"][0]["resources"] == {
+        "memory": str(1 << 30),
+        "nvidia.com/gpu": "2",
+        "example.com/half": "500m",
+    }
+    assert read_trace(found.to_dict()) == found
     assert read_trace(json.loads(json.dumps(TRACE.to_dict()))) == TRACE
 
 
