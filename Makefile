@@ -257,14 +257,15 @@ $(MAIN): requirements.txt
 	@printf 'Making %s ...\n' $(VENV)
 	@# What a set-up that was killed has left may lack files that pip does not miss.
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(VENV)/bin/pip install -qq -r requirements.txt
+	@# What is used compiles itself, and most is not.
+	@$(VENV)/bin/pip install -qq --no-compile -r requirements.txt
 	@touch $@
 
 $(TESTING): requirements-test.txt $(MAIN)
 	@printf 'Adding the test tools to %s ...\n' $(VENV)
 	@# If this is killed, the next run begins with an empty environment.
 	@rm $(MAIN)
-	@$(VENV)/bin/pip install -qq -r requirements.txt -r requirements-test.txt
+	@$(VENV)/bin/pip install -qq --no-compile -r requirements.txt -r requirements-test.txt
 	@touch $(MAIN) $@
 
 $(KUBERNETES_CORE): tests/running/fetch_collection | $(TESTING)
