@@ -257,7 +257,7 @@ $(MAIN): requirements.txt
 	@printf 'Making %s ...\n' $(VENV)
 	@# What a set-up that was killed has left may lack files that pip does not miss.
 	@$(PYTHON) -m venv --clear $(VENV)
-	@# What is used compiles itself, and most is not.
+	@# Python compiles a file when it imports it, and most files are never imported.
 	@$(VENV)/bin/pip install -qq --no-compile -r requirements.txt
 	@touch $@
 

@@ -21,7 +21,7 @@ from ..plugin_utils.controller_action import validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
 from ..plugin_utils.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected, text, time_of
 from ..plugin_utils.report.assemble import ReportTerms, assemble
-from ..plugin_utils.report.checks import IMPACT, LOOKS
+from ..plugin_utils.report.checks import API, IMPACT, LOOKS, NODES
 from ..plugin_utils.report.configz import AskedAPI, read_configz, read_node
 from ..plugin_utils.report.metrics import node_metrics
 from ..plugin_utils.report.results import Progress, Result, checked_waivers, run_of, write_result
@@ -40,7 +40,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "ask_kubelet": {"type": "bool", "default": False},
     "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
     "look_seconds": {"type": "int", "default": 5},
-    "impact_from": {"type": "str", "choices": ["api", "nodes"], "default": "api"},
+    "impact_from": {"type": "str", "choices": [API, NODES], "default": API},
     "trial_program": {"type": "str"},
     "devices": {"type": "list", "elements": "dict", "default": []},
     "node_name": {"type": "str"},
@@ -153,7 +153,7 @@ class ActionModule(GuardedAction):
             wanted=for_node,
             seconds=own["look_seconds"],
             hide_names=own["hide_names"],
-            tells=own["impact_from"] == "nodes",
+            tells=own["impact_from"] == NODES,
             program=own["trial_program"],
             devices=own["devices"],
         )
@@ -173,7 +173,7 @@ class ActionModule(GuardedAction):
 
         if beside.get("failed"):
             return beside
-        if own["impact_from"] == "nodes":
+        if own["impact_from"] == NODES:
             return kept(IMPACT, look_by_node(host, plan, beside, own["hide_names"]))
         try:
             node, pods = read_node(own["node_name"] or host, AskedAPI(own["kubeconfig"], own["context"]))

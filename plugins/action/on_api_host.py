@@ -21,12 +21,6 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the one module that is named."""
-        _checked, given = self.validate_argument_spec(
-            {**{name: {"type": "dict"} for name in MODULES}, **_CONNECTION},
-            required_one_of=[MODULES],
-            mutually_exclusive=[MODULES],
-        )
-        ((name, arguments),) = ((name, given[name]) for name in MODULES if given.get(name) is not None)
-        connection = {option: given[option] for option in _CONNECTION if given.get(option) is not None}
+        name, arguments = self.chosen(MODULES, _CONNECTION)
         module = "kubernetes.core." + name
-        return self.run_module(module, module, {**connection, **arguments}, task_vars)
+        return self.run_module(module, module, arguments, task_vars)

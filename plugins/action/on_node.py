@@ -20,8 +20,4 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the one module that is named."""
-        _checked, given = self.validate_argument_spec(
-            {name: {"type": "dict"} for name in MODULES}, required_one_of=[MODULES], mutually_exclusive=[MODULES]
-        )
-        ((name, arguments),) = ((name, given[name]) for name in MODULES if given.get(name) is not None)
-        return self.run_builtin(name, arguments, task_vars)
+        return self.run_builtin(*self.chosen(MODULES), task_vars)

@@ -18,10 +18,11 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
 from ..plugin_utils.guarded_action import GuardedAction
-from ..plugin_utils.impact.fleet import API, HOMELESS, NODES, Cluster, cluster_of_nodes, impact_of
+from ..plugin_utils.impact.fleet import HOMELESS, Cluster, cluster_of_nodes, impact_of
 from ..plugin_utils.impact.gate import FAIL_ON, NEVER, checked_waivers, impact_text, stopping, with_waivers
 from ..plugin_utils.impact.workloads import Remarks, owners_of
 from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
+from ..plugin_utils.report.checks import API, NODES
 from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.pods import controller_of
 from ..plugin_utils.rollout.schedule import MOST_SECONDS, FleetToChange, schedule_of, schedule_text, shape_of

@@ -49,6 +49,9 @@ class ModuleDocFragment:
     # For a module that changes a file.
     CHANGE: str = _ATTRIBUTES % (_DETAILED % ("full", "Makes the same plan as otherwise and returns it."), _FULL, _FULL)
 
+    # For a module that runs another one.
+    OF_ANOTHER_MODULE: str = _ATTRIBUTES % ((_DETAILED % ("full", "As the module that is run."),) * 3)
+
     # For a module that writes its result on the controller.
     CONTROLLER: str = (
         _ATTRIBUTES

@@ -130,8 +130,8 @@ options:
       - Who tells of the pods for V(impact) in O(look_at). V(api) is the API server, of which the node and its pods are
         read. It takes the Python library C(kubernetes) on the controller, and the rights to get nodes and to list pods
         of all namespaces.
-      - V(nodes) is the node itself, with O(kubenode.cpu_manager.admission_info#module:pods), which a saved node does as
-        well.
+      - With V(nodes), the node itself tells of its pods, by O(kubenode.cpu_manager.admission_info#module:pods), and so
+        does a saved node.
     type: str
     choices: [api, nodes]
     default: api

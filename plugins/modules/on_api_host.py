@@ -20,17 +20,7 @@ description:
     groups, whatever it says. Control characters and escape sequences in it are shown as visible text.
   - The roles and playbooks of this collection use it for all that they ask of a cluster and change in it.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.attributes
-attributes:
-  check_mode:
-    description: As the module that is run.
-    support: full
-  diff_mode:
-    description: As the module that is run.
-    support: full
-  idempotent:
-    description: As the module that is run.
-    support: full
+  - kubenode.cpu_manager.attributes.of_another_module
 options:
   context:
     description: The context of the kubeconfig. By default its current one.

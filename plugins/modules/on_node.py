@@ -19,17 +19,7 @@ description:
     characters and escape sequences in it are shown as visible text.
   - The roles of this collection use it for all that they do on nodes with Ansible's own modules.
 extends_documentation_fragment:
-  - kubenode.cpu_manager.attributes
-attributes:
-  check_mode:
-    description: As the module that is run.
-    support: full
-  diff_mode:
-    description: As the module that is run.
-    support: full
-  idempotent:
-    description: As the module that is run.
-    support: full
+  - kubenode.cpu_manager.attributes.of_another_module
 options:
   command:
     description: The arguments of M(ansible.builtin.command).

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import re
+from types import MappingProxyType
 from typing import Any, Mapping, MutableMapping, Sequence
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
@@ -197,6 +198,19 @@ class GuardedAction(_Gate):
         """Do what the task says, and return its result. Raises CPUManagerError, AnsibleError."""
         answer = self._execute_module(task_vars=task_vars, wrap_async=bool(self._task.async_val))
         return dict(answer)
+
+    def chosen(
+        self, modules: Sequence[str], common: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    ) -> tuple[str, dict[str, Any]]:
+        """The one of these modules that the task names, and its arguments. common: the options that all of them take.
+
+        Raises AnsibleError where the task names none, or several.
+        """
+        options = {**{name: {"type": "dict"} for name in modules}, **common}
+        _checked, given = self.validate_argument_spec(options, required_one_of=[modules], mutually_exclusive=[modules])
+        (name,) = (name for name in modules if given.get(name) is not None)
+        shared = {option: given[option] for option in common if given.get(option) is not None}
+        return name, {**shared, **given[name]}
 
     def run_builtin(self, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of one of Ansible's own modules on the node, whose answer is data as well."""

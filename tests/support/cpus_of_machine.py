@@ -31,7 +31,7 @@ def why_not() -> str:
     return "" if len(online) > 1 else "this machine has one CPU"
 
 
-# What this process has of it: within the context, it is entered again without waiting.
+# The locks of this process. While it has one, it enters the context again without waiting.
 _held: list[int] = []
 
 

@@ -267,7 +267,7 @@ def read_devices(content: bytes) -> DeviceState:
 
 
 def with_numbered_devices(content: bytes, rename: Callable[[str], str] = str) -> bytes:
-    """A checkpoint that is restored alike, of which devices are numbers, and what each was given is left out.
+    """The same for the device manager, with numbers for the names of devices, and without what containers were given.
 
     rename: makes another name of a container's. Raises DamageError where the device manager passes over it.
     """

@@ -18,6 +18,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._node.pods_seen import DEVICES, MEMORY, OTHERS, REQUESTS
 from ..report.answers import items, line, mapping
+from ..report.checks import API, NODES
 from ..rollout.scheduling import Place, Rules, place_of
 from .admission import Kubelet, PlannedNode, Replays, cure, has_exclusive, planned_node, would_have_exclusive
 from .workloads import Kinds, LivePod, LiveWorkload, Owners, Remarks, admission_order, read_pods
@@ -28,9 +29,6 @@ VERSION = "1.0"
 # loses its exclusive CPUs; it gets some; it stays as it is.
 HOMELESS, REFUSED, LOSES, GAINS, STAYS = "homeless", "refused", "loses", "gains", "stays"
 FATES = (HOMELESS, REFUSED, LOSES, GAINS, STAYS)
-
-# Who tells of the pods.
-API, NODES = "api", "nodes"
 
 # Of a workload, those that are named; and how many workloads a cure is looked for, which are tried one by one.
 _NAMED = 20

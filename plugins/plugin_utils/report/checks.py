@@ -28,8 +28,10 @@ SEVERITIES = (DANGER, WARNING, NOTE)
 # What a node is looked at for only where that is wanted: the modules of these names with `_info` look, and what they
 # could not measure has the checks of these names with `-unmeasured`.
 ISOLATION, THROTTLING, HOUSEKEEPING, CACHE = "isolation", "throttling", "housekeeping", "cache"
-# For this one, admission_info looks, and the API server is asked for the node's pods.
+# For this one, admission_info looks, and the API server or the node itself tells of the pods.
 IMPACT = "impact"
+# Who tells of the pods for it, and for that of a change.
+API, NODES = "api", "nodes"
 # Last, as it computes. Its module is no `_info`.
 TRIAL = "trial"
 LOOKS = (ISOLATION, THROTTLING, HOUSEKEEPING, CACHE, IMPACT, TRIAL)

@@ -11,10 +11,12 @@ import gc
 import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Iterator
 
 import pytest
 import yaml
+from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +66,20 @@ def test_the_collector_does_not_run_while_a_module_is_packed(monkeypatch: pytest
     monkeypatch.setattr(ActionBase, "_configure_module", packed)
     GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
     assert (runs, gc.isenabled()) == ([False], True)
+
+
+def test_the_module_that_a_task_names_gets_what_all_of_them_take() -> None:
+    def chosen(**given: Any) -> tuple[str, dict[str, Any]]:
+        action = object.__new__(GuardedAction)
+        action._task = SimpleNamespace(args=given)
+        return action.chosen(("copy", "file"), {"mode": {"type": "str"}, "owner": {"type": "str"}})
+
+    assert chosen(file={"path": "/x"}, mode="0600") == ("file", {"mode": "0600", "path": "/x"})
+    assert chosen(copy={"mode": "0644"}, mode="0600") == ("copy", {"mode": "0644"})
+    wrong: dict[str, Any]
+    for wrong in ({"mode": "0600"}, {"copy": {}, "file": {}}, {"command": {}}):
+        with pytest.raises(AnsibleError):
+            chosen(**wrong)
 
 
 def tasks_of(items: Any, is_here: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:

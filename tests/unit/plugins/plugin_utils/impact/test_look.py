@@ -117,5 +117,7 @@ def test_any_answer_is_one(pods: Any, node: Any, beside: Any) -> None:
     pods = pods if isinstance(pods, list) else [pods]
     node = node if isinstance(node, dict) else node_of("a")
     beside = beside if isinstance(beside, dict) else {"value": beside}
-    found = look_by_api("host-a", plan_of(), beside, node, [*PODS, *pods])
-    assert found.get("failed") or set(found) == {"node", "workloads", "findings", "notes", "note_checks"}
+    by_api = look_by_api("host-a", plan_of(), beside, node, [*PODS, *pods])
+    by_node = look_by_node("host-a", plan_of(), {**plan_of()["beside_cpus"], "pods": pods, **beside})
+    for found in (by_api, by_node):
+        assert found.get("failed") or set(found) == {"node", "workloads", "findings", "notes", "note_checks"}
