@@ -5,7 +5,8 @@
 """Kubernetes and etcd from Debian bookworm, built once and kept in the user's cache.
 
 Debian has etcd as a package, and of Kubernetes the whole source with all that it needs, which Debian's Go compiles in
-minutes. A build that is killed leaves nothing that counts, and the next one goes on from what is complete.
+minutes. Newer releases have newer versions of containerd, which run here, too. A build that is killed leaves nothing
+that counts, and the next one goes on from what is complete.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from .debian import Archive
 
@@ -28,15 +29,29 @@ KUBELET = ("kubelet",)
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 RUNTIME = ("containerd",)
 ALL = KUBELET + CONTROL_PLANE + RUNTIME
-
-# {program that Debian compiles: (its package, its path)}
-PACKAGED = {"etcd": ("etcd-server", "usr/bin/etcd"), "containerd": ("containerd", "usr/bin/containerd")}
+NEWER_RUNTIMES = ("containerd-1.7", "containerd-2")
 
 # All that decides what is compiled: another recipe has another place in the cache.
 VERSION = "1.20.2"
 SUITE = "bookworm"
 COMPILER = ("golang-1.19-go", "golang-1.19-src")
 GOROOT = "usr/lib/go-1.19"
+
+
+class Packaged(NamedTuple):
+    """A program that Debian compiles. newer: the release of its package, where that is not SUITE."""
+
+    package: str
+    path: str
+    newer: str = ""
+
+
+PACKAGED = {
+    "etcd": Packaged("etcd-server", "usr/bin/etcd"),
+    "containerd": Packaged("containerd", "usr/bin/containerd"),
+    "containerd-1.7": Packaged("containerd", "usr/bin/containerd", "trixie"),
+    "containerd-2": Packaged("containerd", "usr/bin/containerd", "forky"),
+}
 
 _KUBERNETES = "k8s.io/kubernetes"
 _OPENAPI = "pkg/generated/openapi"
@@ -98,11 +113,12 @@ class _Cache:
             shutil.rmtree(left)
         needs_source = compiled and not (self.compiler.exists() and self.source.exists())
         self.programs.mkdir(exist_ok=True)
-        if packaged or needs_source:
+        for newer in {PACKAGED[name].newer for name in packaged} | ({""} if needs_source else set()):
             with TemporaryDirectory(dir=self.directory) as directory:
-                archive = Archive(SUITE, Path(directory, "apt"))
-                self._get(archive, packaged, Path(directory, "packages"))
-                if needs_source:
+                archive = Archive(SUITE, Path(directory, "apt"), newer)
+                of_it = [name for name in packaged if PACKAGED[name].newer == newer]
+                self._get(archive, of_it, Path(directory, "packages"))
+                if needs_source and not newer:
                     self._unpack(archive)
         if compiled:
             self._compile(compiled)
@@ -112,9 +128,9 @@ class _Cache:
     def _get(self, archive: Archive, names: Sequence[str], directory: Path) -> None:
         """Get programs that Debian compiles."""
         if names:
-            archive.unpack([PACKAGED[name][0] for name in names], directory)
+            archive.unpack([PACKAGED[name].package for name in names], directory)
         for name in names:
-            (directory / PACKAGED[name][1]).replace(self.programs / name)
+            (directory / PACKAGED[name].path).replace(self.programs / name)
 
     def _unpack(self, archive: Archive) -> None:
         """Get the source and its compiler."""

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Packages of the Debian release that runs here, unpacked and never installed: no need to be root, and nothing changes.
+"""Packages of the Debian release that runs here, and of newer ones, unpacked and never installed.
 
-They come from where apt is configured to get them. Its lists and downloads are kept apart from those of the machine.
+No need to be root, and nothing changes. They come from where apt is configured to get them. Its lists and downloads are
+kept apart from those of the machine.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class UnavailableError(Exception):
 class Archive:
     """The archive of a release, by its code name. `directory` is for its files, and is made.
 
+    newer: another release, whose packages come from the same place.
     Raises UnavailableError where this machine has another release, or cannot reach the archive.
     """
 
-    def __init__(self, codename: str, directory: Path) -> None:
+    def __init__(self, codename: str, directory: Path, newer: str = "") -> None:
         found = release()
         if found != codename:
             raise UnavailableError("this machine runs %s, not Debian %s" % (found or "no Debian", codename))
@@ -47,7 +49,7 @@ class Archive:
         self.directory = directory
         for name in ("lists/partial", "cache/archives/partial"):
             (directory / name).mkdir(parents=True)
-        sources = _sources(codename)
+        sources = _sources_of_newer(codename, newer) if newer else _sources(codename)
         (directory / "sources.list").write_text("".join(line + "\n" for line in sources), encoding="utf-8")
         (directory / "apt.conf").write_text(_CONFIGURATION.format(directory=directory), encoding="utf-8")
         self._apt("update")
@@ -89,12 +91,24 @@ def release() -> str:
 
 def _sources(codename: str) -> list[str]:
     """The entries of apt's configuration for a release, each also for source packages."""
+    entries = _entries(codename, (codename, codename + "-security"))
+    return ["%s %s" % (kind, " ".join(entry)) for kind in ("deb", "deb-src") for entry in entries]
+
+
+def _sources_of_newer(codename: str, newer: str) -> list[str]:
+    """The entries of apt's configuration for a release as they are for another one."""
+    entries = _entries(codename, (codename,))
+    return ["deb %s %s %s" % (place, newer, component) for place, _release, component in entries]
+
+
+def _entries(codename: str, names: Sequence[str]) -> list[list[str]]:
+    """Place, release and component of what apt is configured for, of these names of a release."""
     form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     listed = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"]).splitlines()
-    entries = [entry for entry in listed if entry.split()[1] in (codename, codename + "-security")]
+    entries = [entry for entry in map(str.split, listed) if entry[1] in names]
     if not entries:
         raise UnavailableError("apt is not configured for Debian %s" % codename)
-    return ["%s %s" % (kind, entry) for kind in ("deb", "deb-src") for entry in entries]
+    return entries
 
 
 def _run(command: Sequence[str], directory: Path | None = None, environment: dict[str, str] | None = None) -> str:

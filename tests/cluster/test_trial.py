@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -277,13 +278,13 @@ def test_a_hostile_kubelet_ends_in_time_and_writes_nothing(node: LiveNode, tmp_p
             str(tmp_path / "new"),
         ),
     ]
-    program.write_text(HOSTILE % (sys.executable, victims), encoding="utf-8")
+    program.write_text(HOSTILE % (os.path.realpath(sys.executable), victims), encoding="utf-8")
     program.chmod(0o755)
     (program.parent / "containerd").symlink_to(node.programs / "containerd")
     node.programs = program.parent
     answer = node.tried(timeout=8)
     assert answer["starts"] is None
-    assert answer["reason"]
+    assert answer["reason"].endswith("it has neither started nor ended")
     assert answer["seconds"] < 60
     for path in ("/usr/bin/new-program", "/tmp/new-of-hostile", tmp_path / "new"):
         assert not Path(path).exists()
@@ -551,18 +552,3 @@ def test_where_there_is_no_kubelet_of_its_own(node: LiveNode, program: str, reas
     answer = node.tried()
     assert (answer["starts"], answer["not_tried"]) == (None, [])
     assert answer["reason"] == "cannot be tried: " + reason
-
-
-def test_without_a_runtime_what_comes_before_it_is_tried(node: LiveNode, tmp_path: Path) -> None:
-    alone = tmp_path / "programs"
-    alone.mkdir()
-    (alone / "kubelet").symlink_to(node.programs / "kubelet")
-    node.programs = alone
-    answer = node.tried()
-    assert (answer["starts"], answer["runtime"]) == (None, None)
-    assert "container runtime" in answer["reason"]
-    node.configure({**STATIC, "reservedSystemCPUs": "999"})
-    answer = node.tried()
-    assert answer["starts"] is False
-    assert "Invalid cpuset" in answer["message"]
-    assert any("container runtime" in what for what in answer["not_tried"])

@@ -278,32 +278,3 @@ def test_where_a_program_may_not_be_executed(node: LiveNode) -> None:
     assert reason.endswith("there is none for a trial: the private one did not start: Permission denied")
     node.configure({**STATIC, "reservedSystemCPUs": "999"})
     assert answer_of(node, *noexec("/opt/bin/containerd"))[0] is False
-
-
-# --- CRI-O ----------------------------------------------------------------------------------------------------
-
-_OF_CRIO = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///var/run/crio/crio.sock"]
-_ENDS = "#!/bin/sh\necho 'level=fatal msg=\"no storage for a trial\"'\nexit 1\n"
-
-
-@pytest.mark.parametrize("program", ["", _ENDS], ids=["absent", "ends"])
-def test_where_cri_o_does_not_start_for_a_trial(node: LiveNode, tmp_path: Path, program: str) -> None:
-    """What is checked before a runtime is asked is tried, and no containerd stands in, which is there, too."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("kubelet", "containerd"):
-        (programs / name).symlink_to(node.programs / name)
-    if program:
-        (programs / "crio").write_text(program, encoding="utf-8")
-        (programs / "crio").chmod(0o755)
-    node.programs = programs
-    node.flags += _OF_CRIO
-    answer = node.tried()
-    assert (answer["starts"], answer["runtime"]) == (None, None)
-    assert "no refusal before it asked the container runtime, and there is none for a trial" in answer["reason"]
-    assert ("no storage for a trial" in answer["reason"]) == bool(program)
-    assert any("container runtime" in what for what in answer["not_tried"])
-    node.configure({**STATIC, "reservedSystemCPUs": "999"})
-    answer = node.tried()
-    assert (answer["starts"], answer["runtime"]) == (False, None)
-    assert "Invalid cpuset" in answer["message"]

@@ -89,6 +89,7 @@ SHARES = {
             "tests/cluster/test_ports.py",
             "tests/cluster/test_real_kubelet.py",
             "tests/cluster/test_trial_refused.py",
+            "tests/cluster/test_trial_runtimes.py",
             "tests/cluster/test_without_ssh.py",
         ),
         (*_CLUSTER, "plugins/module_utils/_kubelet/start/"),
@@ -105,8 +106,11 @@ SHARES = {
         _none,
     ),
     6: Share(
-        "virtual machines: a rollout, housekeeping, cpusets",
-        tuple("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("rollout", "housekeeping", "cpusets")),
+        "virtual machines: a rollout, housekeeping, cpusets, starts of the kubelet",
+        (
+            *("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("rollout", "housekeeping", "cpusets")),
+            "tests/scenarios/test_plain_starts.py",
+        ),
         _MACHINES,
         _none,
     ),

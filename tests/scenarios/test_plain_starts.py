@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A trial says what a start is: the same cases are tried and started on a virtual machine, with the real kubelet."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.cluster.test_trial import MISTAKEN, UNSAID, recorded_cases
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
+from ansible_collections.kubenode.cpu_manager.tests.vm.machine import ssh_arguments
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = "ansible_collections/kubenode/cpu_manager"
+HERE = "/root/collections"
+
+
+@pytest.fixture
+def machine() -> Iterator[str]:
+    """The name of a machine with the real kubelet, containerd and our collection."""
+    try:
+        host.prepare()
+        image.make("kubelet")
+    except host.NoMachinesError as error:
+        lacking(TOOL, str(error))
+    name = "plain-starts-%d" % os.getpid()
+    # By a process of its own, as QEMU runs on.
+    subprocess.run([sys.executable, str(ROOT / "tests/vm"), "up", name, "two-1s2c", "--image=kubelet"], check=True)
+    try:
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
+                tar.add(ROOT / part, "%s/%s" % (COLLECTION, part))
+        say(name, archive.getvalue(), "mkdir", HERE, "&&", "tar", "-xC", HERE)
+        say(name, b"", "systemctl", "start", "containerd")
+        yield name
+    finally:
+        guest.stop(name)
+
+
+def say(name: str, text: bytes, *command: str) -> bytes:
+    """What a command on a machine prints."""
+    done = subprocess.run(ssh_arguments(name, *command), input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_trial_says_what_a_start_is(machine: str, tell_figures: Callable[[str], None]) -> None:
+    cases = list(recorded_cases())
+    cases = cases[:: len(cases) // how_many("PLAIN_STARTS", 6, 220)]
+    request = json.dumps([case for _name, case in cases]).encode("utf-8")
+    program = "%s/%s/tests/scenarios/plain_starts.py" % (HERE, COLLECTION)
+    lines = say(machine, request, "python3", program, HERE).splitlines()
+    done = {name: json.loads(line) for (name, _case), line in zip(cases, lines)}
+    assert len(lines) == len(cases)
+    differ = [
+        "%s: tried: %s, started: %s" % (name, said(both["tried"]), said(both["started"]))
+        for name, both in done.items()
+        if both["tried"]["starts"] is not None and said(both["tried"]) != said(both["started"])
+    ]
+    assert not differ, "\n".join(differ)
+    assert {name for name, both in done.items() if both["tried"]["starts"] is None} <= UNSAID
+    assert {name for name, both in done.items() if both["tried"]["prediction_differs"]} <= MISTAKEN
+    starts = sum(both["started"]["starts"] for both in done.values())
+    longest = max(both["tried"]["seconds"] for both in done.values())
+    tell_figures("%d starts, %d refusals: as tried; a trial %.1f s at most" % (starts, len(done) - starts, longest))
+
+
+def said(answer: dict[str, Any]) -> tuple[bool, str]:
+    """Whether it starts, and its words. Of several gates that it does not know, the kubelet names any."""
+    return answer["starts"], re.sub("(?<=unrecognized feature gate: ).*", "any", answer["message"])
