@@ -110,6 +110,7 @@ SHARES = {
         (
             *("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("rollout", "housekeeping", "cpusets")),
             "tests/scenarios/test_plain_starts.py",
+            "tests/scenarios/test_pod_without_ssh.py",
         ),
         _MACHINES,
         _none,

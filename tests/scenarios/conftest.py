@@ -2,15 +2,56 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tells the figures of the scenarios at the end of the run, as their output is not always shown."""
+"""A machine with a real kubelet; and the figures of the scenarios at the end of the run, as not all output is shown."""
 
 from __future__ import annotations
 
-from typing import Callable
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
+from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
+from ansible_collections.kubenode.cpu_manager.tests.vm.machine import ssh_arguments
+
+_VM = Path(__file__).resolve().parents[1] / "vm"
 _FIGURES = "figures"
+
+
+class KubeletMachine:
+    """A machine of two CPUs with the real kubelet, 1.20.2, and a containerd that runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def run(self, *command: str, given: bytes = b"") -> bytes:
+        """What a command there prints, which has to succeed. given: what it reads."""
+        done = subprocess.run(ssh_arguments(self.name, *command), input=given, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def kubelet_machine() -> Iterator[KubeletMachine]:
+    """A new one, which is ended afterwards."""
+    try:
+        host.prepare()
+        image.make("kubelet")
+    except host.NoMachinesError as error:
+        lacking(TOOL, str(error))
+    name = "kubelet-of-tests-%d" % os.getpid()
+    # By a process of its own, as QEMU runs on.
+    subprocess.run([sys.executable, str(_VM), "up", name, "two-1s2c", "--image=kubelet"], check=True)
+    try:
+        machine = KubeletMachine(name)
+        machine.run("systemctl", "start", "containerd")
+        yield machine
+    finally:
+        guest.stop(name)
 
 
 @pytest.fixture

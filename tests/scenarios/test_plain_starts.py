@@ -8,63 +8,32 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
-from typing import Any, Callable, Iterator
-
-import pytest
+from typing import Any, Callable
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.test_trial import MISTAKEN, UNSAID, recorded_cases
-from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
-from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
-from ansible_collections.kubenode.cpu_manager.tests.vm.machine import ssh_arguments
+
+from .conftest import KubeletMachine
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections/kubenode/cpu_manager"
 HERE = "/root/collections"
 
 
-@pytest.fixture
-def machine() -> Iterator[str]:
-    """The name of a machine with the real kubelet, containerd and our collection."""
-    try:
-        host.prepare()
-        image.make("kubelet")
-    except host.NoMachinesError as error:
-        lacking(TOOL, str(error))
-    name = "plain-starts-%d" % os.getpid()
-    # By a process of its own, as QEMU runs on.
-    subprocess.run([sys.executable, str(ROOT / "tests/vm"), "up", name, "two-1s2c", "--image=kubelet"], check=True)
-    try:
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
-                tar.add(ROOT / part, "%s/%s" % (COLLECTION, part))
-        say(name, archive.getvalue(), "mkdir", HERE, "&&", "tar", "-xC", HERE)
-        say(name, b"", "systemctl", "start", "containerd")
-        yield name
-    finally:
-        guest.stop(name)
-
-
-def say(name: str, text: bytes, *command: str) -> bytes:
-    """What a command on a machine prints."""
-    done = subprocess.run(ssh_arguments(name, *command), input=text, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def test_a_trial_says_what_a_start_is(machine: str, tell_figures: Callable[[str], None]) -> None:
+def test_a_trial_says_what_a_start_is(kubelet_machine: KubeletMachine, tell_figures: Callable[[str], None]) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
+            tar.add(ROOT / part, "%s/%s" % (COLLECTION, part))
+    kubelet_machine.run("mkdir", HERE, "&&", "tar", "-xC", HERE, given=archive.getvalue())
     cases = list(recorded_cases())
     cases = cases[:: len(cases) // how_many("PLAIN_STARTS", 6, 220)]
     request = json.dumps([case for _name, case in cases]).encode("utf-8")
     program = "%s/%s/tests/scenarios/plain_starts.py" % (HERE, COLLECTION)
-    lines = say(machine, request, "python3", program, HERE).splitlines()
+    lines = kubelet_machine.run("python3", program, HERE, given=request).splitlines()
     done = {name: json.loads(line) for (name, _case), line in zip(cases, lines)}
     assert len(lines) == len(cases)
     differ = [

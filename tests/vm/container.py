@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Images for containers, made here: no registry is asked. Each has a busybox and all its commands."""
+"""Images for containers, made here: no registry is asked."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ _LONG_AGO = "2000-01-01T00:00:00Z"
 
 
 def archive(name: str, busybox: bytes) -> bytes:
-    """An image of this name in the format of `docker save`: one layer, and a command that does nothing for long."""
-    layer = _tar([*map(_directory, _DIRECTORIES), _file("bin/busybox", busybox), *map(_link, _COMMANDS)])
+    """An image of this name with a busybox and all its commands, of which it runs one that does nothing for long."""
+    return archive_of(
+        name, _tar([*map(_directory, _DIRECTORIES), _file("bin/busybox", busybox), *map(_link, _COMMANDS)])
+    )
+
+
+def archive_of(name: str, layer: bytes) -> bytes:
+    """An image of this name in the format of `docker save`, with one layer, which is a tar archive."""
     configuration = {
         "architecture": "amd64",
         "os": "linux",
