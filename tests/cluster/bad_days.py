@@ -143,6 +143,15 @@ class BadNode:
         (containers,) = self.node.entries().values() or [{}]
         return containers.get(CONTAINER)
 
+    def kept_cpus(self) -> str | None:
+        """The same after a kill, by which the checkpoint may have been put aside: it is in the journal alone then."""
+        journal = json.loads(self.node.read(JOURNAL) or b"{}")
+        if self.node.is_active() or CHECKPOINT not in journal.get("written", {}) or self.node.read(CHECKPOINT):
+            return self.cpus()
+        checkpoint = json.loads(base64.b64decode(journal["files"][CHECKPOINT]["content"]))
+        (containers,) = checkpoint["entries"].values()
+        return str(containers[CONTAINER])
+
     def configuration_for(self, period: str) -> dict[str, Any]:
         """What the configuration says, once it is whole."""
         values: dict[str, Any] = yaml.safe_load(self.after)

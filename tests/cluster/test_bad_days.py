@@ -228,7 +228,7 @@ def test_random_pairs(alone: Fleet, number: int, count: Count) -> None:
     print("\n".join(told))
     for node in nodes.values():
         assert node.is_whole(), node.account()
-        assert node.cpus() == CPUS, node.account()
+        assert node.kept_cpus() == CPUS, node.account()
     assert "Traceback" not in killed.output
 
     again = command(alone, kind.playbook, nodes)

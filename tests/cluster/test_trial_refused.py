@@ -39,15 +39,21 @@ _SAYS = """\
 echo $(grep ^Cap /proc/self/status)
 exit 1
 """
-# A file system of this size over a directory, with what is in it, and so many bytes left.
+# A file system of this size over a directory, with what is in it, and so many bytes left. The checkout may be in /tmp.
 _FULL = """\
 set -e
-path=$1 left=$2
-shift 2
-mkdir /opt/copied
+path=$1 left=$2 checkout=$3
+shift 3
+mkdir /opt/copied /opt/checkout
 [ "$path" = /tmp ] || cp -a "$path/." /opt/copied
+mount --bind "$checkout" /opt/checkout
 mount -t tmpfs -o size=4m none "$path"
 cp -a /opt/copied/. "$path"
+if [ ! -d "$checkout" ]; then
+    mkdir -p "$checkout"
+    mount --bind /opt/checkout "$checkout"
+fi
+umount /opt/checkout
 free=$(stat --file-system --format=%f "$path")
 head -c $((free * 4096 - left)) /dev/zero > "$path/filler"
 exec "$@"
@@ -58,7 +64,7 @@ NO_ROOM = "a trial has its files in memory, and not enough room for them there"
 
 def full(path: str, left: int) -> list[str]:
     """The words in front of a command that runs where this directory has so many bytes left."""
-    return ["sh", "-c", _FULL, "sh", path, str(left)]
+    return ["sh", "-c", _FULL, "sh", path, str(left), str(Path(__file__).parents[2])]
 
 
 def noexec(program: str) -> list[str]:

@@ -52,7 +52,7 @@ def nodes(copy_of: CopyOf, tmp_path: Path) -> Nodes:
 
 def printed(run: Run, host: str) -> list[str]:
     """The lines that Ansible prints for the results of a host."""
-    pattern = r"^(?:ok|changed|skipping|fatal): \[%(host)s\W.*|^included: .* for (?:.*, )?%(host)s(?:,.*)?$"
+    pattern = r"^(?:ok|changed|skipping|fatal): \[%(host)s\W.*|^included: .* for (?:.*, )?%(host)s(?:, .*| => .*)?$"
     return [found.group() for found in re.finditer(pattern % {"host": host}, run.output, re.MULTILINE)]
 
 

@@ -195,6 +195,24 @@ def test_a_second_rollout_changes_nothing(story: Story) -> None:
     assert len(re.findall(r"changed=0 ", story.runs["again"].output)) == len(NODES)
 
 
+def test_each_node_of_a_batch_gets_its_own_steps(tmp_path: Path, pristine_fleet: Path, installed: Path) -> None:
+    """The last of three has a change that was interrupted: it is taken back, and then all three change at once."""
+    fleet = Fleet(tmp_path, pristine_fleet, installed)
+    *_others, last = NODES
+    journal = {"format": 1, "phase": "draining", "facts": {}, "run": "killed", "files": {}}
+    path = fleet.root / last / "var/lib/kubenode-cpu-manager/change.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(journal), encoding="utf-8")
+    # One after another, so that the answer of the first comes first.
+    run = fleet.run(ROLLOUT, "run", "--forks=1", "-e", "cpu_manager_serial=100%")
+    assert run.status == 0, run.account()
+    assert not path.exists()
+    for node in NODES:
+        tasks = {result["task"].rpartition(" : ")[2] for result in run.results[node] if result["changed"]}
+        assert "Stop the kubelet, and save what is about to be changed" in tasks
+        assert ("Take the change over" in tasks) is (node == last), tasks
+
+
 # --- hosts without a kubelet, and the table -------------------------------------------------------
 
 
