@@ -224,14 +224,21 @@ def _drawn(panel: Panel) -> dict[str, Any]:
         {"refId": chr(ord("A") + number), "datasource": _SOURCE, "expr": expression, "legendFormat": name}
         for number, (expression, name) in enumerate(panel.queries)
     ]
-    shown = {"textMode": "value_and_name"} if panel.kind == "stat" else {"legend": {"placement": "bottom"}}
+    defaults: dict[str, Any] = {"unit": panel.unit, "min": 0}
+    shown: dict[str, Any] = {"legend": {"placement": "bottom"}}
+    if panel.kind == "stat":
+        shown = {"textMode": "value_and_name"}
+        # Over the time of the dashboard, each outcome and grade that was there once would still have its last value, 1.
+        targets = [{**target, "instant": True, "range": False} for target in targets]
+        # Grafana's own colours are red from 80 on, and so for an age of two minutes.
+        defaults["color"] = {"mode": "fixed", "fixedColor": "text"}
     return {
         "type": panel.kind,
         "title": panel.title,
         "description": panel.about,
         "datasource": _SOURCE,
         "targets": targets,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": defaults, "overrides": []},
         "options": shown,
     }
 

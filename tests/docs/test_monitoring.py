@@ -58,6 +58,13 @@ def test_the_dashboard_is_what_its_table_says(writer: Any) -> None:
     assert (MONITORING / "dashboard.json").read_text("utf-8") == writer.text(), "docs/write_dashboard.py writes it anew"
 
 
+def test_a_panel_of_one_value_asks_for_now(writer: Any) -> None:
+    """Else each outcome and grade that was there once in the time of the dashboard is shown, all with the value 1."""
+    panels = [panel for panel in writer.dashboard()["panels"] if panel["type"] == "stat"]
+    assert panels
+    assert all(target["instant"] and not target["range"] for panel in panels for target in panel["targets"])
+
+
 def test_every_metric_is_drawn_or_alerts(writer: Any) -> None:
     named = set(NAME.findall(writer.text() + RULES.read_text("utf-8")))
     assert named - written() == set()
