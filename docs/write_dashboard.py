@@ -25,7 +25,10 @@ _NODE = '{fleet="", instance=~"$instance"}'
 
 
 class Panel(NamedTuple):
-    """What is drawn. queries: (expression, name of a series); width: in 24ths of a row."""
+    """What is drawn. queries: (expression, name of a series); width: in 24ths of a row.
+
+    kind: "timeseries"; "stat" for the values of now; "name" for the names of those series that there are now.
+    """
 
     title: str
     queries: Sequence[tuple[str, str]]
@@ -49,8 +52,8 @@ def _role(name: str) -> str:
 
 ROWS: dict[str, Sequence[Panel]] = {
     "The fleet": (
-        Panel("Outcome", [(_fleet("report_outcome") + " == 1", "{{fleet}}: {{outcome}}")], 4, "stat"),
-        Panel("Grade", [(_fleet("report_grade") + " == 1", "{{fleet}}: {{grade}}")], 4, "stat"),
+        Panel("Outcome", [(_fleet("report_outcome") + " == 1", "{{fleet}}: {{outcome}}")], 4, "name"),
+        Panel("Grade", [(_fleet("report_grade") + " == 1", "{{fleet}}: {{grade}}")], 4, "name"),
         Panel(
             "Exit status",
             [(_fleet("report_exit_status"), "{{fleet}}")],
@@ -108,7 +111,7 @@ ROWS: dict[str, Sequence[Panel]] = {
             "stat",
             "s",
         ),
-        Panel("Owner of the configuration", [(_node("owner_info"), "{{instance}}: {{owner}}")], 12, "stat"),
+        Panel("Owner of the configuration", [(_node("owner_info"), "{{instance}}: {{owner}}")], 12, "name"),
         Panel("Findings", [(_node("drift"), "{{instance}}: {{check}}")]),
         Panel(
             "Containers on other CPUs than their own",
@@ -226,14 +229,14 @@ def _drawn(panel: Panel) -> dict[str, Any]:
     ]
     defaults: dict[str, Any] = {"unit": panel.unit, "min": 0}
     shown: dict[str, Any] = {"legend": {"placement": "bottom"}}
-    if panel.kind == "stat":
-        shown = {"textMode": "value_and_name"}
+    if panel.kind in ("stat", "name"):
+        shown = {"textMode": "name" if panel.kind == "name" else "value_and_name"}
         # Over the time of the dashboard, each outcome and grade that was there once would still have its last value, 1.
         targets = [{**target, "instant": True, "range": False} for target in targets]
         # Grafana's own colours are red from 80 on, and so for an age of two minutes.
         defaults["color"] = {"mode": "fixed", "fixedColor": "text"}
     return {
-        "type": panel.kind,
+        "type": "stat" if panel.kind == "name" else panel.kind,
         "title": panel.title,
         "description": panel.about,
         "datasource": _SOURCE,

@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 import yaml
@@ -26,6 +28,7 @@ from .pages import CHECKOUT, GUIDES
 
 HERE = Path(__file__).resolve().parent
 MONITORING = CHECKOUT / "extensions" / "monitoring"
+PICTURE = GUIDES / "images" / "dashboard.png"
 RULES = MONITORING / "rules.yml"
 NAME = re.compile(r"\bkubenode_cpu_\w+")
 # Of the role reconcile, what a person looks at when one of the others says that something is wrong.
@@ -56,6 +59,23 @@ def writer() -> Any:
 
 def test_the_dashboard_is_what_its_table_says(writer: Any) -> None:
     assert (MONITORING / "dashboard.json").read_text("utf-8") == writer.text(), "docs/write_dashboard.py writes it anew"
+
+
+def texts_of_png(picture: bytes) -> Iterator[tuple[str, str]]:
+    """(keyword, text) of each chunk of text."""
+    place = 8
+    while place < len(picture):
+        length, kind = struct.unpack_from(">I4s", picture, place)
+        if kind == b"tEXt":
+            keyword, _null, text = picture[place + 8 : place + 8 + length].decode("latin-1").partition("\0")
+            yield keyword, text
+        place += length + 12
+
+
+def test_the_picture_is_of_this_dashboard() -> None:
+    drawn = dict(texts_of_png(PICTURE.read_bytes()))
+    dashboard = (MONITORING / "dashboard.json").read_bytes()
+    assert drawn["dashboard.json"] == hashlib.sha256(dashboard).hexdigest(), "docs/draw_dashboard draws it anew"
 
 
 def test_a_panel_of_one_value_asks_for_now(writer: Any) -> None:
