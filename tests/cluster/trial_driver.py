@@ -25,11 +25,11 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+# pylint: disable=wrong-import-position
 import collection_path
 
 collection_path.register()
 
-# pylint: disable=wrong-import-position
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node  # noqa: E402

@@ -75,7 +75,7 @@ def wrong_with(survey: Object) -> str:
     questions = survey["spec"]
     for question in questions:
         wrong += [
-            "a question's %s" % field for field, kind in _QUESTION.items() if type(question.get(field)) is not kind
+            "a question's %s" % field for field, kind in _QUESTION.items() if not isinstance(question.get(field), kind)
         ]
         wrong += [] if question.get("type") in _TYPES else ["a question's type"]
         wrong += ["choices"] if str(question.get("type")).startswith("multi") and "choices" not in question else []

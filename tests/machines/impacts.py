@@ -22,13 +22,17 @@ MACHINE = "1 socket x 4 cores x 2 threads"
 
 
 def plan_of(
-    wanted: Mapping[str, Any] = WHOLE_CORES,
-    found: Mapping[str, Any] = NONE,
+    wanted: Mapping[str, Any] | None = None,
+    found: Mapping[str, Any] | None = None,
     machine: str = MACHINE,
     version: str = "1.34.1",
     beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What rollout_info says of a node that goes from some settings to others; nothing is done where both are equal."""
+    """What rollout_info says of a node that goes from some settings, NONE, to others, WHOLE_CORES.
+
+    Nothing is done where both are equal.
+    """
+    wanted, found = WHOLE_CORES if wanted is None else wanted, NONE if found is None else found
     topology = describe_machine(machine).to_dict()
     distances = topology.pop("numa_distances")
     settings = {**found_settings(default_configuration()), **found}

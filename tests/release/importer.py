@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,8 @@ run_ansible_test = false
 NOWHERE = "https://example.org/kubenode.cpu_manager"
 # What the importer writes when it has taken an archive.
 _RESULT = "importer_result.json"
+# It lints what is not installed, and so does not find our own playbooks, which files of extensions/ name.
+_NOT_INSTALLED = re.compile(r"WARNING: ERROR +Failed to find kubenode\.cpu_manager\.\w+ playbook\.")
 
 
 class Verdict(NamedTuple):
@@ -75,4 +78,4 @@ def check(made: Path) -> Verdict:
         )
         is_taken = done.returncode == 0 and (home / _RESULT).is_file()
     remarks = [line for line in done.stdout.splitlines() if line.startswith(("WARNING", "ERROR", "CRITICAL"))]
-    return Verdict(is_taken, remarks, done.stdout)
+    return Verdict(is_taken, [line for line in remarks if not _NOT_INSTALLED.fullmatch(line)], done.stdout)

@@ -270,9 +270,9 @@ def test_waivers_are_checked_before_anybody_is_asked() -> None:
     assert action.asked == []
 
 
-def told_by(pod: Mapping[str, Any], plan: Mapping[str, Any] = PLAN) -> dict[str, Any]:
+def told_by(pod: Mapping[str, Any]) -> dict[str, Any]:
     """The plan of a node that tells of one pod."""
-    return {**plan, "beside_cpus": {**plan["beside_cpus"], "pods": [pod], "left_out": [], "unknown": []}}
+    return {**PLAN, "beside_cpus": {**PLAN["beside_cpus"], "pods": [pod], "left_out": [], "unknown": []}}
 
 
 def test_nodes_tell_of_their_own_pods_and_nobody_else_is_asked(tmp_path: Path) -> None:

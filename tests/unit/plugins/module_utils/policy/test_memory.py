@@ -73,7 +73,7 @@ def entries_of(owned: Blocks) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """{"pod1/container1": [(kind, size, *nodes)]}."""
     entries: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for owner, blocks in owned.items():
-        uid, _, container = owner.partition("/")
+        uid, container = owner.split("/", 1)
         entries.setdefault(uid, {})[container] = [
             {"numaAffinity": list(nodes), "type": kind, "size": size << 20} for kind, size, *nodes in blocks
         ]

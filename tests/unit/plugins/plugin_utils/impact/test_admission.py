@@ -46,8 +46,10 @@ def asking(name: str, cpu: str, memory: str = "1Gi", gpus: int = 0, day: int = 1
     return pod
 
 
-def impact(*pods: Any, wanted: Mapping[str, Any] = ALIGNED, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    plan = plan_of(wanted, FOUND, MACHINE, beside=beside)
+def impact(
+    *pods: Any, wanted: Mapping[str, Any] | None = None, beside: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    plan = plan_of(ALIGNED if wanted is None else wanted, FOUND, MACHINE, beside=beside)
     return with_waivers(impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], pods)]), (), "2026-12-01")
 
 

@@ -53,13 +53,13 @@ def impact(
     pods: Sequence[Any],
     plans: Mapping[str, Any] | None = None,
     nodes: Sequence[Any] | None = None,
-    owners: Any = OWNERS,
+    owners: Any = None,
     replays: Replays | None = None,
 ) -> dict[str, Any]:
     plans = {"a": plan_of(), "b": plan_of()} if plans is None else plans
     hosts = {"host-" + name: (name, plan) for name, plan in plans.items()}
     said = [node_of(name) for name in plans] if nodes is None else nodes
-    return impact_of([Cluster(hosts, said, pods, owners)], replays=replays)
+    return impact_of([Cluster(hosts, said, pods, OWNERS if owners is None else owners)], replays=replays)
 
 
 def fates(found: Mapping[str, Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.answers import json
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import STATIC, node_of, plan_of, pod_of
 
 DB, QUEUE = ("ReplicaSet", "db-6c9f"), ("StatefulSet", "queue")
-PODS = [pod_of("db-6c9f-x", "a", "3", DB), pod_of("queue-0", "a", "2", QUEUE), pod_of("web", "a", "500m")]
+PODS = (pod_of("db-6c9f-x", "a", "3", DB), pod_of("queue-0", "a", "2", QUEUE), pod_of("web", "a", "500m"))
 
 
 def look(pods: Any = PODS, plan: Any = None, node: Any = None, hide_names: bool = False) -> dict[str, Any]:
