@@ -144,7 +144,10 @@ class BadNode:
         return containers.get(CONTAINER)
 
     def kept_cpus(self) -> str | None:
-        """The same after a kill, by which the checkpoint may have been put aside: it is in the journal alone then."""
+        """The exclusive CPUs of the pod after a kill.
+
+        If the checkpoint was put aside by then, the journal alone has them.
+        """
         journal = json.loads(self.node.read(JOURNAL) or b"{}")
         if self.node.is_active() or CHECKPOINT not in journal.get("written", {}) or self.node.read(CHECKPOINT):
             return self.cpus()

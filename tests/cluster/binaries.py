@@ -29,7 +29,6 @@ KUBELET = ("kubelet",)
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 RUNTIME = ("containerd",)
 ALL = KUBELET + CONTROL_PLANE + RUNTIME
-NEWER_RUNTIMES = ("containerd-1.7", "containerd-2")
 
 # All that decides what is compiled: another recipe has another place in the cache.
 VERSION = "1.20.2"
@@ -52,6 +51,7 @@ PACKAGED = {
     "containerd-1.7": Packaged("containerd", "usr/bin/containerd", "trixie"),
     "containerd-2": Packaged("containerd", "usr/bin/containerd", "forky"),
 }
+NEWER_RUNTIMES = [name for name, packaged in PACKAGED.items() if packaged.newer]
 
 _KUBERNETES = "k8s.io/kubernetes"
 _OPENAPI = "pkg/generated/openapi"

@@ -224,7 +224,11 @@ def test_pods_are_measured_and_none_is_left(
     )
     run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: variables})
     assert run.status == 2, run.output
-    assert "bench-node: 1 pod runs on this node" in run.last(NAME)["msg"]
+    assert "bench-node: 1 pod runs on this node; drain it first" in run.last(NAME)["msg"]
+    run = ansible_playbook(tmp_path, PLAYBOOK, {NAME: {**variables, "isolation_benchmark_node_name": "no-node"}})
+    assert run.status == 2, run.output
+    said = "no-node: the cluster has no such node; correct isolation_benchmark_node_name"
+    assert run.last(NAME)["msg"].strip() == said
 
 
 def test_pods_end_when_the_time_is_over(

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Iterator
 from urllib.parse import parse_qs, urlsplit
+
+from ansible_collections.kubenode.cpu_manager.tests.support.serving import listening
 
 Object = dict[str, Any]
 
@@ -24,7 +25,8 @@ _PATH = re.compile(_API + "(?P<kind>[a-z_]+)/(?:(?P<number>[0-9]+)/(?:(?P<relate
 _SURVEY = {"name": str, "description": str, "spec": list}
 _QUESTION = {"type": str, "question_name": str, "variable": str, "required": bool}
 _TYPES = {"text", "textarea", "password", "multiplechoice", "multiselect", "integer", "float"}
-_TEMPLATES = {"projects", "job_templates"}
+# What AWX lists under one name.
+_LISTS = {"unified_job_templates": ("projects", "job_templates")}
 
 
 class Controller(ThreadingHTTPServer):
@@ -33,7 +35,7 @@ class Controller(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self) -> None:
-        self.objects: dict[str, list[Object]] = {"unified_job_templates": [], "project_updates": []}
+        self.objects: dict[str, list[Object]] = {}
         self.surveys: dict[int, Object] = {}
         self.refused: list[str] = []
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -46,25 +48,22 @@ class Controller(ThreadingHTTPServer):
         fixed = {"id": number, "type": kind[:-1], "url": url, "related": related, "summary_fields": {}}
         made = {"scm_revision": "", **given, **fixed}
         self.objects.setdefault(kind, []).append(made)
-        if kind in _TEMPLATES:
-            self.objects["unified_job_templates"].append(made)
         return made
+
+    def all_of(self, *kinds: str) -> list[Object]:
+        """The objects of these kinds."""
+        return [given for kind in kinds for given in self.objects.get(kind, [])]
 
 
 @contextmanager
 def serve(**names: list[str]) -> Iterator[Controller]:
     """A controller that has objects of these names, {kind: names}, and listens until the end."""
-    with Controller() as controller:
-        for kind, of_kind in names.items():
-            for name in of_kind:
-                controller.add(kind, {"name": name})
-        thread = threading.Thread(target=controller.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield controller
-        finally:
-            controller.shutdown()
-            thread.join()
+    controller = Controller()
+    for kind, of_kind in names.items():
+        for name in of_kind:
+            controller.add(kind, {"name": name})
+    with listening(controller):
+        yield controller
 
 
 def wrong_with(survey: Object) -> str:
@@ -100,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             wanted = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
             found = [
                 given
-                for given in self.server.objects.get(kind, [])
+                for given in self.server.all_of(*_LISTS.get(kind, (kind,)))
                 if all(str(given.get(name)) == value for name, value in wanted.items())
             ]
             self._say(200, {"count": len(found), "next": None, "results": found})
@@ -139,9 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         return found["kind"], int(found["number"] or 0), found["related"] or ""
 
     def _object(self, number: int) -> Object:
-        (found,) = {
-            id(given): given for of_kind in self.server.objects.values() for given in of_kind if given["id"] == number
-        }.values()
+        (found,) = (given for given in self.server.all_of(*self.server.objects) if given["id"] == number)
         return found
 
     def _given(self) -> Object:

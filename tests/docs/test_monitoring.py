@@ -83,6 +83,10 @@ def test_a_panel_of_one_value_asks_for_now(writer: Any) -> None:
     panels = [panel for panel in writer.dashboard()["panels"] if panel["type"] == "stat"]
     assert panels
     assert all(target["instant"] and not target["range"] for panel in panels for target in panel["targets"])
+    assert all(panel["fieldConfig"]["defaults"]["color"]["mode"] == "fixed" for panel in panels)
+    # The value of these says nothing, as it is always 1.
+    names = [panel["title"] for panel in panels if panel["options"]["textMode"] == "name"]
+    assert names == ["Outcome", "Grade", "Owner of the configuration"]
 
 
 def test_every_metric_is_drawn_or_alerts(writer: Any) -> None:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Iterator
 from urllib.parse import parse_qs, urlsplit
 
+from ansible_collections.kubenode.cpu_manager.tests.support.serving import listening
+
 Object = dict[str, Any]
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -67,15 +69,10 @@ class APIServer(ThreadingHTTPServer):
 @contextmanager
 def serve(*objects: Object) -> Iterator[APIServer]:
     """An API server that has these objects, and listens until the end."""
-    with APIServer() as server:
-        server.add(*objects)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = APIServer()
+    server.add(*objects)
+    with listening(server):
+        yield server
 
 
 def _collection(given: Object) -> str:
