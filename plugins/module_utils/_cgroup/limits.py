@@ -32,8 +32,9 @@ more than f Q, the latency is r + f P + (W - r) - f Q, as for phi = 0; otherwise
     minimum = maximum - (P - Q), with the probability ((f + 1) Q - W) / P exactly that
     all between them with the same density
 
-and latency() of phi = 0 is the upper bound. With ticks, it is that of a tick's more work: what is noticed only after
-the end of the first period is paid by the second.
+and latency() of phi = 0 is the upper bound. With ticks, it is that of a tick's more work, as what is noticed only after
+the end of a period is paid by the next one, and of a period: the pool holds one quota, so what is not drawn before the
+next refill is lost. Where a period is shorter than a tick, that happens again at each tick, and there is no such bound.
 """
 
 from __future__ import annotations

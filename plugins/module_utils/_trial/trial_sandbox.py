@@ -580,7 +580,8 @@ class _Process:
         ]
         environment = {"PATH": path, "HOME": "/", "LC_ALL": "C"}
         try:
-            self.pid = os.posix_spawn(
+            # The module's run_command waits for one program; here several run at once.
+            self.pid = os.posix_spawn(  # pylint: disable=ansible-bad-function
                 command[0], list(command), environment, file_actions=actions, setsigdef=[signal.SIGPIPE]
             )
         finally:

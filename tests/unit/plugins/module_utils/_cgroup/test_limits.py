@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.limits import (
@@ -144,10 +144,24 @@ def test_laws_of_all_bursts(bandwidth: BandwidthLimit, threads: int, cpus: int, 
 @settings(max_examples=examples(40))
 @given(LIMITS, WORK)
 def test_closed_formula_is_the_upper_bound_of_one_thread(bandwidth: BandwidthLimit, work: int) -> None:
-    # What a tick notices late is paid back in the periods after it.
-    assert predict_burst(bandwidth, 1, 1, work).maximum_us <= closed_latency(bandwidth, work + TICK)
     at_once = bandwidth._replace(tick_us=0)
     assert predict_burst(at_once, 1, 1, work).maximum_us <= closed_latency(bandwidth, work)
+
+
+@settings(max_examples=examples(40))
+@given(LIMITS.filter(lambda bandwidth: bandwidth.period_us >= 2 * TICK), WORK)
+@example(BandwidthLimit(10_029, 10_033), 145_984)
+def test_ticks_cost_a_tick_of_work_and_a_period_at_most(bandwidth: BandwidthLimit, work: int) -> None:
+    latest = closed_latency(bandwidth, work + TICK) + bandwidth.period_us
+    assert predict_burst(bandwidth, 1, 1, work).maximum_us <= latest
+
+
+def test_quota_is_lost_where_a_period_is_shorter_than_a_tick() -> None:
+    # A thread that runs to the next tick draws one quota there, however many periods have passed.
+    bandwidth = BandwidthLimit(1_001, 1_002)
+    lost = [predict_burst(bandwidth, 1, 1, work).maximum_us - work for work in (20 * MS, 40 * MS, 80 * MS)]
+    assert bandwidth.period_us < lost[0] < lost[1] < lost[2]
+    assert predict_burst(bandwidth._replace(tick_us=0), 1, 1, 80 * MS).maximum_us < 80 * MS + bandwidth.period_us
 
 
 @settings(max_examples=examples(40))

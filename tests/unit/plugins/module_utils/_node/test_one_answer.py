@@ -9,10 +9,11 @@ ANSWERS=10000 with --hypothesis-profile=search looks at so many nodes.
 
 from __future__ import annotations
 
+from os.path import dirname
 from typing import Any, Mapping
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
     ConfigurationError,
@@ -58,6 +59,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.any_node import (
     CASES,
     CHECKPOINT,
     CONFIG,
+    DROP_IN,
     MACHINES,
     MEMORY,
     Case,
@@ -166,8 +168,8 @@ def check_found(node: Node, case: Case) -> None:
 
 
 def is_doubtful(prediction: Prediction) -> bool:
-    """Whether a flag is given of which it is not known whether the kubelet has it."""
-    return any(doubt.where.startswith("--") for doubt in prediction.unknown)
+    """Whether it is not known that the kubelet has a flag that is given, or how it merges the drop-ins."""
+    return any(doubt.where.startswith("--") or doubt.where == dirname(DROP_IN) for doubt in prediction.unknown)
 
 
 def check_values(node: Node, case: Case, prediction: Prediction) -> None:
@@ -232,6 +234,7 @@ def check_wanted(node: Node, wanted: Mapping[str, Any]) -> None:
 
 @settings(max_examples=ANSWERS, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=CASES)
+@example(case=Case("1s2c", 30, {}, False, {}, (), None, None, {}))
 def test_there_is_one_answer(machines: Mapping[str, Tree], case: Case) -> None:
     node = node_of(machines[case.machine], case)
     check_found(node, case)
