@@ -24,12 +24,12 @@ from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 from .cores import ROOT, Environment, needed_by_playbooks
 
-# As Ansible writes them on the terminal and in its log.
-# By hostile nodes and mistaken inventories: Ansible's own, and ours.
+# By hostile nodes and mistaken inventories, and by hosts that are one machine, where a run ends while another one looks.
 _PROVOKED = re.compile(
     "owned|Removed (unexpected internal|reserved) key|had junk after the JSON data"
-    "|Deprecation warnings can be disabled|has another value in the inventory of"
+    "|Deprecation warnings can be disabled|has another value in the inventory of|Skipped entry"
 )
+# As Ansible writes them on the terminal and in its log.
 _WARNING = re.compile(r"^.*\[(?:DEPRECATION )?WARNING\]: .*$", re.MULTILINE)
 # Of the demo, which is shown to people who wait: most of its time is starting Ansible, and a module at a node.
 MOST = {"runs of Ansible": 1, "plays": 10, "tasks": 61}

@@ -2,15 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A machine with a real kubelet; and the figures of the scenarios at the end of the run, as not all output is shown."""
+"""Machines with a real kubelet; and the figures of the scenarios at the end of the run, as not all output is shown."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
+import tarfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -18,7 +22,11 @@ from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL,
 from ansible_collections.kubenode.cpu_manager.tests.vm import guest, host, image
 from ansible_collections.kubenode.cpu_manager.tests.vm.machine import ssh_arguments
 
-_VM = Path(__file__).resolve().parents[1] / "vm"
+_ROOT = Path(__file__).resolve().parents[2]
+_VM = _ROOT / "tests/vm"
+_COLLECTION = "ansible_collections/kubenode/cpu_manager"
+# Where a machine has it.
+_THERE = "/root/collections"
 _FIGURES = "figures"
 
 
@@ -34,24 +42,50 @@ class KubeletMachine:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def starts_of(self, cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Each case, tried and started there; see plain_starts."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
+                tar.add(_ROOT / part, "%s/%s" % (_COLLECTION, part))
+        self.run("mkdir", "-p", _THERE, "&&", "tar", "-xC", _THERE, given=archive.getvalue())
+        program = "%s/%s/tests/scenarios/plain_starts.py" % (_THERE, _COLLECTION)
+        lines = self.run("python3", program, _THERE, given=json.dumps(cases).encode("utf-8")).splitlines()
+        assert len(lines) == len(cases)
+        return [json.loads(line) for line in lines]
 
-@pytest.fixture
-def kubelet_machine() -> Iterator[KubeletMachine]:
-    """A new one, which is ended afterwards."""
+
+@contextmanager
+def _machine(shape: str, name: str) -> Iterator[KubeletMachine]:
+    """A new machine with an image, which is ended afterwards."""
     try:
         host.prepare()
-        image.make("kubelet")
+        image.make(name)
     except host.NoMachinesError as error:
         lacking(TOOL, str(error))
-    name = "kubelet-of-tests-%d" % os.getpid()
+    machine = KubeletMachine("%s-of-tests-%d" % (name, os.getpid()))
     # By a process of its own, as QEMU runs on.
-    subprocess.run([sys.executable, str(_VM), "up", name, "two-1s2c", "--image=kubelet"], check=True)
+    subprocess.run([sys.executable, str(_VM), "up", machine.name, shape, "--image=" + name], check=True)
     try:
-        machine = KubeletMachine(name)
         machine.run("systemctl", "start", "containerd")
         yield machine
     finally:
-        guest.stop(name)
+        guest.stop(machine.name)
+
+
+@pytest.fixture
+def kubelet_machine() -> Iterator[KubeletMachine]:
+    """A new one."""
+    with _machine("two-1s2c", "kubelet") as machine:
+        yield machine
+
+
+@pytest.fixture
+def selinux_machine() -> Iterator[KubeletMachine]:
+    """A new one, on which SELinux refuses what its policy does not allow."""
+    with _machine("two-1s2c-selinux", "selinux") as machine:
+        machine.run("setenforce", "1")
+        yield machine
 
 
 @pytest.fixture

@@ -10,11 +10,7 @@ a few hundred need --timeout 0.
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import tarfile
-from pathlib import Path
 from typing import Any, Callable
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.test_trial import MISTAKEN, UNSAID, recorded_cases
@@ -22,24 +18,12 @@ from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_m
 
 from .conftest import KubeletMachine
 
-ROOT = Path(__file__).resolve().parents[2]
-COLLECTION = "ansible_collections/kubenode/cpu_manager"
-HERE = "/root/collections"
-
 
 def test_a_trial_says_what_a_start_is(kubelet_machine: KubeletMachine, tell_figures: Callable[[str], None]) -> None:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
-            tar.add(ROOT / part, "%s/%s" % (COLLECTION, part))
-    kubelet_machine.run("mkdir", HERE, "&&", "tar", "-xC", HERE, given=archive.getvalue())
     cases = list(recorded_cases())
     cases = cases[:: len(cases) // how_many("PLAIN_STARTS", 6, 60)]
-    request = json.dumps([case for _name, case in cases]).encode("utf-8")
-    program = "%s/%s/tests/scenarios/plain_starts.py" % (HERE, COLLECTION)
-    lines = kubelet_machine.run("python3", program, HERE, given=request).splitlines()
-    done = {name: json.loads(line) for (name, _case), line in zip(cases, lines)}
-    assert len(lines) == len(cases)
+    outcomes = kubelet_machine.starts_of([case for _name, case in cases])
+    done = {name: both for (name, _case), both in zip(cases, outcomes)}
     differ = [
         "%s: tried: %s, started: %s" % (name, said(both["tried"]), said(both["started"]))
         for name, both in done.items()

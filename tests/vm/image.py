@@ -291,6 +291,15 @@ def _configure(recipe: Recipe, root: Path) -> None:
     _run("chroot", root, "systemctl", "mask", *recipe.masked_units)
     # Those that say when they are to start.
     _run("chroot", root, "systemctl", "enable", *(path.name for path in recipe.files() if path.suffix == ".service"))
+    _label(root)
+
+
+def _label(root: Path) -> None:
+    """Give all files the labels of the policy of SELinux, where there is one: this host's kernel need not know it."""
+    labels = root / "etc/selinux/default/contexts/files/file_contexts"
+    if labels.exists():
+        command = 'mount -t proc proc "$1/proc"; exec chroot "$1" setfiles -F "/$2" /'
+        _run("unshare", "--mount", "sh", "-ec", command, "sh", root, labels.relative_to(root))
 
 
 def _unlocked(line: str) -> str:

@@ -399,11 +399,16 @@ _DENIALS = [os.strerror(number).lower() for number in (errno.EACCES, errno.EPERM
 _NO_SPACE = os.strerror(errno.ENOSPC).lower()
 
 
-def told_of(error: OSError) -> str:
-    """What the system refused to a trial, as the reason why there is none."""
+def told_of(error: OSError, domain: str = "") -> str:
+    """What the system refused to a trial, as the reason why there is none.
+
+    domain: what SELinux or AppArmor holds the trial to; empty where nothing does.
+    """
     if error.errno == errno.ENOSPC:
         return "%s: a trial has its files in memory, and not enough room for them there" % error.filename
-    return "%s: %s" % (error.filename or "a call", error.strerror)
+    told = "%s: %s" % (error.filename or "a call", error.strerror)
+    is_denied = domain and error.errno in (errno.EACCES, errno.EPERM)
+    return "%s, in the domain %s" % (told, domain) if is_denied else told
 
 
 def judge(ending: Ending, own: Iterable[str] = ()) -> TrialVerdict:

@@ -65,6 +65,7 @@ _CAPABILITIES_3 = 0x20080522
 _DROPPED = (9, 12, 13, 16, 17, 20, 22, 25, 26, 27, 30, 32, 33, 35)
 # Of the kubelet, also what could make a mount writable again: all that it mounts at its start is there already.
 _DROPPED_OF_KUBELET = (2, 19, 21)
+_LONGEST_DOMAIN = 4096
 _GET_FLAGS, _SET_FLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
@@ -139,7 +140,7 @@ def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     try:
         return _carry_out(plan, cgroups)
     except OSError as error:
-        raise UntriedError(told_of(error)) from error
+        raise UntriedError(told_of(error, _domain())) from error
 
 
 def _carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
@@ -192,6 +193,14 @@ def _keep(
         time.sleep(0.02)
 
 
+def _domain() -> str:
+    """What SELinux or AppArmor holds this process to, as the kernel says it; empty where nothing does."""
+    with suppress(OSError), open("/proc/self/attr/current", encoding="utf-8", errors="replace") as file:
+        text = file.read(_LONGEST_DOMAIN).strip("\0\n")
+        return "" if text == "unconfined" else text
+    return ""
+
+
 def _last_words(told_to: int, work: Callable[[], Ending | None]) -> NoReturn:
     """Do this in a process of its own: say how it went, and end."""
     try:
@@ -199,7 +208,7 @@ def _last_words(told_to: int, work: Callable[[], Ending | None]) -> NoReturn:
     except UntriedError as error:
         ending = Ending(failed=str(error))
     except OSError as error:
-        ending = Ending(failed=told_of(error))
+        ending = Ending(failed=told_of(error, _domain()))
     except BaseException as error:  # noqa: BLE001 # this copy of the module must not go on, whatever happens
         ending = Ending(failed="%s: %s" % (type(error).__name__, error))
     if ending is not None:

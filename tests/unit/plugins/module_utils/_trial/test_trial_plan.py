@@ -297,6 +297,8 @@ def test_verdicts(ending: Ending, starts: bool | None, reason: str) -> None:
 )
 def test_what_the_system_refuses_to_a_trial(error: OSError, told: str) -> None:
     assert told_of(error).startswith(told)
+    is_denied = error.errno == errno.EPERM
+    assert told_of(error, "sysadm_t") == told_of(error) + (", in the domain sysadm_t" if is_denied else "")
 
 
 def test_what_was_not_tried() -> None:
