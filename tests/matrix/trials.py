@@ -24,7 +24,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 from .cores import ROOT, Environment, needed_by_playbooks
 
-# By hostile nodes and mistaken inventories, and by hosts that are one machine, where a run ends while another one looks.
+# By hostile nodes and mistaken inventories, and by hosts that are one machine, where one run ends while another looks.
 _PROVOKED = re.compile(
     "owned|Removed (unexpected internal|reserved) key|had junk after the JSON data"
     "|Deprecation warnings can be disabled|has another value in the inventory of|Skipped entry"
