@@ -57,11 +57,31 @@ POD = {
     "spec": {"containers": [{"name": "nginx", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}]},
 }
 
+TRACE = {
+    "version": 1,
+    "name": "two",
+    "description": "one with a GPU",
+    "duration": 60,
+    "pods": [
+        {
+            "name": "trainer",
+            "qosClass": "Guaranteed",
+            "cpu": 4,
+            "resources": {"memory": "64Gi", "nvidia.com/gpu": 1},
+            "arrives": 0,
+            "load": [[0, 4]],
+        },
+        {"name": "web", "qosClass": "Burstable", "cpu": "500m", "arrives": 0, "load": [[0, 1]]},
+    ],
+}
+
 # What needs more than a saved node: a running kubelet, CPUs to measure on, a resctrl that takes writes. Without a
 # measurement there is nothing to register.
 IN_CHECK_MODE = ("wait_for_kubelet", "isolation_benchmark", "cache_partition")
-# This would restart a service of this machine; what it is given, and on which condition, is looked at.
+# This would restart a service of this machine; what it is given, and on which condition, is shown.
 SERVICE = "ansible.builtin.service"
+# There is no cluster to ask; tests/cluster has one.
+OF_CLUSTER = GROUP + "on_api_host"
 # The task that is for a node without a kubelet.
 WITHOUT_KUBELET = "Give out the CPUs of a node without a kubelet"
 # And the one for a node with tuned, which all others of its module refuse.
@@ -235,8 +255,8 @@ class Examples:
         if action.replace(GROUP, "") in IN_CHECK_MODE:
             guarded["check_mode"] = True
             guarded.pop("register", None)
-        if action == SERVICE:
-            guarded["ansible.builtin.debug"] = {"msg": guarded.pop(SERVICE)}
+        if action in (SERVICE, OF_CLUSTER):
+            guarded["ansible.builtin.debug"] = {"msg": guarded.pop(action)}
         if action == STOPS:
             guarded["ignore_errors"] = True
         if entry["name"] in self.own_nodes:
@@ -253,6 +273,7 @@ class Examples:
         (run_in / "saved-nodes").symlink_to(self.directory / "root")
         (run_in / "node7.lscpu").write_text(texts.lscpu(parse_name(MACHINE).topology()), encoding="utf-8")
         (run_in / "deployment.yml").write_text(yaml.safe_dump(POD), encoding="utf-8")
+        (run_in / "trace.json").write_text(json.dumps(TRACE), encoding="utf-8")
         (run_in / "kubelet.log").write_text(LOGGED, encoding="utf-8")
         return ansible_playbook(run_in, self.plays(), self.hosts, "-i", str(workers), *arguments)
 

@@ -142,7 +142,7 @@ def test_a_rollout_comes_in_the_order_that_was_found(tmp_path: Path) -> None:
         tmp_path / "run", "kubenode.cpu_manager.rollout", hosts, "--check", "-e", "cpu_manager_serial=auto"
     )
     assert run.status == 0, run.account()
-    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+)", run.output)
+    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+\w)", run.output)
     assert "1: w-0; pods that leave: 0" in run.output
     assert "2: w-9; pods that leave: 0" in run.output
     assert [sorted(hosts.split(", ")) for hosts in changed] == [["w-0"], ["w-9"], ["w-1"], ["w-2", "w-3"]]
