@@ -139,18 +139,18 @@ def test_an_answer_or_a_documented_error(damage: Damage) -> None:
     spent: list[float] = []
     answers: dict[Any, int] = {}
     slow: dict[int, float] = {}
-    executor = ThreadPoolExecutor(1)
-    for number in range(HOSTILE):
-        damaged = damage.node()
-        try:
-            seconds, answer = timed_answer(damaged.node())
-        except Exception as error:
-            raise AssertionError("node %d of SEED=%d" % (number, SEED)) from error
-        spent.append(seconds)
-        answers[answer] = answers.get(answer, 0) + 1
-        if seconds > USUAL * median(spent[:1000]):
-            least = min(executor.submit(timed_answer, damaged.node()).result()[0] for _try in range(TRIES))
-            slow[number] = least / (USUAL + damaged.size() / BYTES)
+    with ThreadPoolExecutor(1) as executor:
+        for number in range(HOSTILE):
+            damaged = damage.node()
+            try:
+                seconds, answer = timed_answer(damaged.node())
+            except Exception as error:
+                raise AssertionError("node %d of SEED=%d" % (number, SEED)) from error
+            spent.append(seconds)
+            answers[answer] = answers.get(answer, 0) + 1
+            if seconds > USUAL * median(spent[:1000]):
+                least = min(executor.submit(timed_answer, damaged.node()).result()[0] for _try in range(TRIES))
+                slow[number] = least / (USUAL + damaged.size() / BYTES)
     usual = median(spent)
     assert {number: seconds / usual for number, seconds in slow.items() if seconds > usual} == {}
     assert answers.get(False)
