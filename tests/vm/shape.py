@@ -109,7 +109,11 @@ def _shape(name: str, text: dict[str, Any]) -> Shape:
         raise InputError("%s: a shape %s" % (name, what))
     fields = {**text, "numa_nodes": tuple(_numa_node(name, node) for node in text["numa_nodes"])}
     fields["distances"] = tuple(tuple(row) for row in text.get("distances", ()))
-    fields["kernel"] = tuple(text.get("kernel", ()))
+    arguments = text.get("kernel", [])
+    # A text would be taken for its characters, and the machine would never answer.
+    if not isinstance(arguments, list) or not all(isinstance(argument, str) for argument in arguments):
+        raise InputError("%s: kernel is a list of arguments, each a text" % name)
+    fields["kernel"] = tuple(arguments)
     shape = Shape(name=name, **fields)
     for wrong, reason in _faults(shape):
         if wrong:

@@ -70,6 +70,8 @@ def test_numbering(tmp_path: Path, numbering: str, second: Place, fourth: Place)
         (", memory: 64", "", "one: the first NUMA node has memory: the kernel starts there"),
         ("threads: 2", "distances: [[10]]", "one: distances are 3 rows of 3"),
         ("threads: 2", "plugged_later: 4", "one: plugged_later is less than its 4 CPUs"),
+        ("threads: 2", "kernel: quiet", "one: kernel is a list of arguments, each a text"),
+        ("threads: 2", "kernel: [1]", "one: kernel is a list of arguments, each a text"),
     ],
 )
 def test_wrong_shapes(tmp_path: Path, found: str, replaced: str, message: str) -> None:
