@@ -397,17 +397,19 @@ class TrialVerdict(NamedTuple):
 # What the system says to a process that may not do something: a trial may do less than a service.
 _DENIALS = [os.strerror(number).lower() for number in (errno.EACCES, errno.EPERM, errno.EROFS)]
 _NO_SPACE = os.strerror(errno.ENOSPC).lower()
+# What AppArmor says of a process that it holds to nothing.
+_UNCONFINED = "unconfined"
 
 
 def told_of(error: OSError, domain: str = "") -> str:
     """What the system refused to a trial, as the reason why there is none.
 
-    domain: what SELinux or AppArmor holds the trial to; empty where nothing does.
+    domain: what SELinux or AppArmor holds the trial to, as the kernel says it; empty where nothing does.
     """
     if error.errno == errno.ENOSPC:
         return "%s: a trial has its files in memory, and not enough room for them there" % error.filename
     told = "%s: %s" % (error.filename or "a call", error.strerror)
-    is_denied = domain and error.errno in (errno.EACCES, errno.EPERM)
+    is_denied = error.errno in (errno.EACCES, errno.EPERM) and domain not in ("", _UNCONFINED)
     return "%s, in the domain %s" % (told, domain) if is_denied else told
 
 

@@ -194,10 +194,9 @@ def _keep(
 
 
 def _domain() -> str:
-    """What SELinux or AppArmor holds this process to, as the kernel says it; empty where nothing does."""
+    """What SELinux or AppArmor says that it holds this process to; empty where there is neither."""
     with suppress(OSError), open("/proc/self/attr/current", encoding="utf-8", errors="replace") as file:
-        text = file.read(_LONGEST_DOMAIN).strip("\0\n")
-        return "" if text == "unconfined" else text
+        return file.read(_LONGEST_DOMAIN).strip("\0\n")
     return ""
 
 

@@ -299,6 +299,7 @@ def test_what_the_system_refuses_to_a_trial(error: OSError, told: str) -> None:
     assert told_of(error).startswith(told)
     is_denied = error.errno == errno.EPERM
     assert told_of(error, "sysadm_t") == told_of(error) + (", in the domain sysadm_t" if is_denied else "")
+    assert told_of(error, "unconfined") == told_of(error)
 
 
 def test_what_was_not_tried() -> None:
