@@ -77,203 +77,11 @@ from ..state.acceptance import ACCEPTED, CPUManagerConfig, readable
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
 
-# The container runtime's part in the plan of a node's change: it is in the same journal as the kubelet's.
-
-
-# What the journal remembers of it, so that whatever takes the change back restarts the runtime, too.
+ROLLOUT, ROLLBACK = "rollout", "rollback"
+# What the journal remembers of the container runtime, so that whatever takes the change back restarts it, too.
 FACT = "runtime"
 
-
-def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, may_drain: bool) -> dict[str, object]:
-    """The plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
-    plan = {**report, FACT: None}
-    if report["status"] == NO_KUBELET:
-        return plan
-    try:
-        change = plan_runtime(_as_it_will_be(node), wanted)
-    except CPUManagerError as error:
-        return {**plan, "refusals": [*report["refusals"], error.to_row()]}
-    if not change.contents:
-        return plan
-    paths = sorted(change.contents)
-    refusals = [error.to_row() for error in unwritable(node.tree, paths)]
-    return {
-        **plan,
-        "status": DRIFT if report["status"] in (CLEAN, NOTHING_WANTED) else report["status"],
-        "drift": [*report["drift"], *_rows(node, change, wanted)],
-        "actions": with_restart(report["actions"], WRITE_RUNTIME, RESTART_RUNTIME),
-        "files": list(dict.fromkeys([*(report["files"] or node.state_paths), *paths])),
-        "refusals": [*report["refusals"], *refusals],
-        **_drained(report, may_drain),
-        FACT: change.to_dict(),
-    }
-
-
-def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) -> dict[str, Any]:
-    """The plan of a rollback, with the runtime where its files are put back."""
-    plan = {**report, FACT: None}
-    if START_KUBELET not in report["actions"]:
-        return plan
-    tree = _as_it_will_be(node).tree
-    last = read_journal(node.tree, LAST)
-    fact = {} if last is None else last.facts.get(FACT)
-    if last is None or not isinstance(fact, dict) or not isinstance(fact.get("files"), list):
-        return plan
-    changed = [path for path, saved in last.files.items() if saved.content != tree.content(path)]
-    if set(changed).isdisjoint(path for path in fact["files"] if isinstance(path, str)):
-        return plan
-    return {**plan, **_drained(report, may_drain), "actions": in_order(report["actions"], RESTART_RUNTIME), FACT: fact}
-
-
-def _drained(report: Mapping[str, Any], may_drain: bool) -> dict[str, bool]:
-    """Pods leave the node before its runtime is restarted; a kubelet that is broken would end no containers."""
-    drain = report["drain"] or not report["found_refusal"]
-    return {"drain": drain, "drains": drain and may_drain}
-
-
-def _as_it_will_be(node: Node) -> Node:
-    """The node once a change that was interrupted is taken back."""
-    try:
-        journal = read_journal(node.tree)
-    except CPUManagerError:
-        return node  # the plan has it among its refusals
-    if journal is None or journal.phase != CHANGING:
-        return node
-    return node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
-
-
-def _rows(node: Node, change: RuntimeChange, wanted: WantedRuntime) -> list[dict[str, object]]:
-    if wanted.state != PRESENT:
-        return [
-            {"subject": "runtime", "wanted": "as before", "found": "changed", "source": node.tree.path(path)}
-            for path in sorted(change.contents)
-        ]
-    return [
-        {
-            "subject": "runtime_" + name,
-            "wanted": "on",
-            "found": "off",
-            "source": node.tree.path(change.found[name + "_source"] or change.runtime.config),
-        }
-        for name, is_wanted in (("nri", wanted.nri), ("cdi", wanted.cdi))
-        if is_wanted and not change.found[name]
-    ]
-
-
-# Services that are about to be stopped and started: whether they are the node's. Pure but for its files.
-
-
-class Services(NamedTuple):
-    """The services that whoever carries out a plan stops and starts; None for those of the node's distribution."""
-
-    kubelet: str | None
-    runtime: str | None
-
-
-def with_service_refusals(report: Mapping[str, Any], node: Node, services: Services) -> dict[str, Any]:
-    """The whole plan of a node, with the reasons why these services are not to be stopped for it.
-
-    A change that was interrupted is taken back first, and then these are started again, too.
-    """
-    journal = report["journal"]
-    refusals: list[CPUManagerError] = []
-    if START_KUBELET in report["actions"] or journal is not None:
-        refusals += service_refusals(node, services.kubelet, "service")
-    if report[FACT] is not None or (journal is not None and FACT in journal["facts"]):
-        refusals += service_refusals(node, services.runtime, "runtime_service")
-    return {**report, "refusals": [*report["refusals"], *(refusal.to_row() for refusal in refusals)]}
-
-
-def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManagerError]:
-    """Why this service is not to be stopped for a change of the node.
-
-    service: None for that of the node's distribution. of: the option that has its name. Whoever gives the files of a
-    node at another place may run its kubelet by a service of this machine, and has to name that.
-    """
-    if not node.tree.live:
-        return [] if service is not None else [_foreign(node, of)]
-    if not service or not has_systemd(node.tree) or has_service(node.tree, service):
-        return []
-    return [
-        RefusedError(
-            "systemd has no service %s here" % service, option(of), "correct it, or remove it", kind="no_service"
-        )
-    ]
-
-
-def _foreign(node: Node, of: str) -> CPUManagerError:
-    return RefusedError(
-        "%s is a saved node, and the service would be one of the machine that has its files"
-        % node.tree.path("").rstrip("/"),
-        option("manage_service"),
-        "remove it, or name the service in %s" % option(of),
-        kind="saved_node",
-    )
-
-
-# Others who keep a node from being changed: those who manage its CPUs, and a kubelet that nobody stops.
-
-
 _POLICY, _STATIC = "cpu_manager_policy", "static"
-
-
-def other_owners(
-    node: Node, actions: Sequence[str], drift: Iterable[Mapping[str, object]], allowed: Iterable[str]
-) -> list[CPUManagerError]:
-    """Why a change with these actions for this drift would make a second owner of this node's CPUs.
-
-    A node that has the static policy beside others already may stay so: that is a note.
-    """
-    becomes_static = any(row["subject"] == _POLICY and row["wanted"] == _STATIC for row in drift)
-    if not becomes_static and RECONCILE not in actions:
-        return []
-    # Imported here: few changes take it.
-    from .._node.owners_found import owners_of
-
-    wanted = owners.KUBELET_STATIC if becomes_static else owners.RECONCILE
-    return [*refusals(owners_of(node), wanted, allowed)]
-
-
-def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
-    if not node.may_have_owners():
-        return []
-    # Imported here: hardly any node has others.
-    from .._node.owners_found import contradiction_notes
-
-    return contradiction_notes(node, configuration)
-
-
-def running_kubelet(node: Node) -> list[CPUManagerError]:
-    """Why its files cannot be changed while nobody stops it."""
-    if node.installation is None or node.installation.pid is None:
-        return []
-    return [
-        RefusedError(
-            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
-            remedy="stop it first, or set %s: true" % option("manage_service"),
-            kind="kubelet_runs",
-        )
-    ]
-
-
-# The memory manager's state in the plan of a change. Pure.
-
-
-def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
-    """Drift's report, with the memory manager's state in it where that has to go.
-
-    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
-    """
-    if not memory.changed:
-        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
-        return {**answer, "notes": [*answer["notes"], *note]}
-    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
-    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
-    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
-
-
-ROLLOUT, ROLLBACK = "rollout", "rollback"
-
 # What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
 _OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
 # Kinds of refusals that are about the files as they will be.
@@ -480,27 +288,6 @@ def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
     return NodeError(row["found"], remedy=row["remedy"], kind=CONFIGURATION)
 
 
-def _config(prediction: Prediction) -> CPUManagerConfig | None:
-    """What the CPU manager would start with after the change; None where it would not start."""
-    try:
-        return needed_config(prediction)
-    except RefusedError:
-        return None
-
-
-def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
-    return [
-        RefusedError(
-            "the kubelet would not start: %s%s (%s)" % (finding.context, finding.text, finding.cause),
-            finding.where,
-            finding.remedy + more,
-            "would_not_start",
-        )
-        for finding in findings
-        if finding.fatal
-    ]
-
-
 def planned_files(node: Node, wanted: Mapping[str, object]) -> list[str]:
     """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
     sources = read_sources(node)
@@ -508,7 +295,7 @@ def planned_files(node: Node, wanted: Mapping[str, object]) -> list[str]:
     return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
 
 
-# --- a rollback ---------------------------------------------------------------------------------------------
+# --- a rollback -----------------------------------------------------------------------------------------------
 
 
 def _rollback_plan(
@@ -604,7 +391,28 @@ def _states(drift: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
     return [dict(row) for row in drift if row["subject"] in ("checkpoint", "memory_state")]
 
 
-# --- what both have --------------------------------------------------------------------------------------------
+# --- what both have -------------------------------------------------------------------------------------------
+
+
+def _config(prediction: Prediction) -> CPUManagerConfig | None:
+    """What the CPU manager would start with after the change; None where it would not start."""
+    try:
+        return needed_config(prediction)
+    except RefusedError:
+        return None
+
+
+def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUManagerError]:
+    return [
+        RefusedError(
+            "the kubelet would not start: %s%s (%s)" % (finding.context, finding.text, finding.cause),
+            finding.where,
+            finding.remedy + more,
+            "would_not_start",
+        )
+        for finding in findings
+        if finding.fatal
+    ]
 
 
 def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> bytes | None:
@@ -654,7 +462,195 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
     return _resets(actions) or not may_refuse.isdisjoint(subjects)
 
 
-# --- with a trial of the start, and the container runtime ----------------------------------------------
+# --- the memory manager's state -------------------------------------------------------------------------------
+
+
+def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
+    """Drift's report, with the memory manager's state in it where that has to go.
+
+    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
+    """
+    if not memory.changed:
+        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
+        return {**answer, "notes": [*answer["notes"], *note]}
+    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
+    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
+    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
+
+
+# --- others who keep a node from being changed ----------------------------------------------------------------
+
+
+def other_owners(
+    node: Node, actions: Sequence[str], drift: Iterable[Mapping[str, object]], allowed: Iterable[str]
+) -> list[CPUManagerError]:
+    """Why a change with these actions for this drift would make a second owner of this node's CPUs.
+
+    A node that has the static policy beside others already may stay so: that is a note.
+    """
+    becomes_static = any(row["subject"] == _POLICY and row["wanted"] == _STATIC for row in drift)
+    if not becomes_static and RECONCILE not in actions:
+        return []
+    # Imported here: few changes take it.
+    from .._node.owners_found import owners_of
+
+    wanted = owners.KUBELET_STATIC if becomes_static else owners.RECONCILE
+    return [*refusals(owners_of(node), wanted, allowed)]
+
+
+def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
+    if not node.may_have_owners():
+        return []
+    # Imported here: hardly any node has others.
+    from .._node.owners_found import contradiction_notes
+
+    return contradiction_notes(node, configuration)
+
+
+def running_kubelet(node: Node) -> list[CPUManagerError]:
+    """Why its files cannot be changed while nobody stops it."""
+    if node.installation is None or node.installation.pid is None:
+        return []
+    return [
+        RefusedError(
+            "the kubelet runs (process %d) and would overwrite its checkpoint" % node.installation.pid,
+            remedy="stop it first, or set %s: true" % option("manage_service"),
+            kind="kubelet_runs",
+        )
+    ]
+
+
+# --- the services that are stopped and started ----------------------------------------------------------------
+
+
+class Services(NamedTuple):
+    """The services that whoever carries out a plan stops and starts; None for those of the node's distribution."""
+
+    kubelet: str | None
+    runtime: str | None
+
+
+def with_service_refusals(report: Mapping[str, Any], node: Node, services: Services) -> dict[str, Any]:
+    """The whole plan of a node, with the reasons why these services are not to be stopped for it.
+
+    A change that was interrupted is taken back first, and then these are started again, too.
+    """
+    journal = report["journal"]
+    refusals: list[CPUManagerError] = []
+    if START_KUBELET in report["actions"] or journal is not None:
+        refusals += service_refusals(node, services.kubelet, "service")
+    if report[FACT] is not None or (journal is not None and FACT in journal["facts"]):
+        refusals += service_refusals(node, services.runtime, "runtime_service")
+    return {**report, "refusals": [*report["refusals"], *(refusal.to_row() for refusal in refusals)]}
+
+
+def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManagerError]:
+    """Why this service is not to be stopped for a change of the node.
+
+    service: None for that of the node's distribution. of: the option that has its name. Whoever gives the files of a
+    node at another place may run its kubelet by a service of this machine, and has to name that.
+    """
+    if not node.tree.live:
+        return [] if service is not None else [_foreign(node, of)]
+    if not service or not has_systemd(node.tree) or has_service(node.tree, service):
+        return []
+    return [
+        RefusedError(
+            "systemd has no service %s here" % service, option(of), "correct it, or remove it", kind="no_service"
+        )
+    ]
+
+
+def _foreign(node: Node, of: str) -> CPUManagerError:
+    return RefusedError(
+        "%s is a saved node, and the service would be one of the machine that has its files"
+        % node.tree.path("").rstrip("/"),
+        option("manage_service"),
+        "remove it, or name the service in %s" % option(of),
+        kind="saved_node",
+    )
+
+
+# --- the container runtime, which is in the same journal ------------------------------------------------------
+
+
+def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, may_drain: bool) -> dict[str, object]:
+    """The plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
+    plan = {**report, FACT: None}
+    if report["status"] == NO_KUBELET:
+        return plan
+    try:
+        change = plan_runtime(_as_it_will_be(node), wanted)
+    except CPUManagerError as error:
+        return {**plan, "refusals": [*report["refusals"], error.to_row()]}
+    if not change.contents:
+        return plan
+    paths = sorted(change.contents)
+    refusals = [error.to_row() for error in unwritable(node.tree, paths)]
+    return {
+        **plan,
+        "status": DRIFT if report["status"] in (CLEAN, NOTHING_WANTED) else report["status"],
+        "drift": [*report["drift"], *_rows(node, change, wanted)],
+        "actions": with_restart(report["actions"], WRITE_RUNTIME, RESTART_RUNTIME),
+        "files": list(dict.fromkeys([*(report["files"] or node.state_paths), *paths])),
+        "refusals": [*report["refusals"], *refusals],
+        **_drained(report, may_drain),
+        FACT: change.to_dict(),
+    }
+
+
+def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) -> dict[str, Any]:
+    """The plan of a rollback, with the runtime where its files are put back."""
+    plan = {**report, FACT: None}
+    if START_KUBELET not in report["actions"]:
+        return plan
+    tree = _as_it_will_be(node).tree
+    last = read_journal(node.tree, LAST)
+    fact = {} if last is None else last.facts.get(FACT)
+    if last is None or not isinstance(fact, dict) or not isinstance(fact.get("files"), list):
+        return plan
+    changed = [path for path, saved in last.files.items() if saved.content != tree.content(path)]
+    if set(changed).isdisjoint(path for path in fact["files"] if isinstance(path, str)):
+        return plan
+    return {**plan, **_drained(report, may_drain), "actions": in_order(report["actions"], RESTART_RUNTIME), FACT: fact}
+
+
+def _drained(report: Mapping[str, Any], may_drain: bool) -> dict[str, bool]:
+    """Pods leave the node before its runtime is restarted; a kubelet that is broken would end no containers."""
+    drain = report["drain"] or not report["found_refusal"]
+    return {"drain": drain, "drains": drain and may_drain}
+
+
+def _as_it_will_be(node: Node) -> Node:
+    """The node once a change that was interrupted is taken back."""
+    try:
+        journal = read_journal(node.tree)
+    except CPUManagerError:
+        return node  # the plan has it among its refusals
+    if journal is None or journal.phase != CHANGING:
+        return node
+    return node.on(OverlaidTree(node.tree, {path: saved.content for path, saved in journal.files.items()}))
+
+
+def _rows(node: Node, change: RuntimeChange, wanted: WantedRuntime) -> list[dict[str, object]]:
+    if wanted.state != PRESENT:
+        return [
+            {"subject": "runtime", "wanted": "as before", "found": "changed", "source": node.tree.path(path)}
+            for path in sorted(change.contents)
+        ]
+    return [
+        {
+            "subject": "runtime_" + name,
+            "wanted": "on",
+            "found": "off",
+            "source": node.tree.path(change.found[name + "_source"] or change.runtime.config),
+        }
+        for name, is_wanted in (("nri", wanted.nri), ("cdi", wanted.cdi))
+        if is_wanted and not change.found[name]
+    ]
+
+
+# --- with a trial of the start, and the container runtime -----------------------------------------------------
 
 
 class TrialTerms(NamedTuple):
@@ -704,12 +700,12 @@ def _whole(
 ) -> dict[str, Any]:
     """The plan, with the container runtime's part in it, and what the node's own kubelet says of the start."""
     report, start = change.report, change.start
-    if terms.change == ROLLBACK and report["last"] is not None and "runtime" in report["last"]["facts"]:
+    if terms.change == ROLLBACK and report["last"] is not None and FACT in report["last"]["facts"]:
         report = with_last_runtime(report, node, terms.drain)
     elif terms.change != ROLLBACK and runtime is not None:
         report = with_runtime(report, node, runtime, terms.drain)
     else:
-        report = {**report, "runtime": None}
+        report = {**report, FACT: None}
     if trial.mode == NEVER or start is None or not starts_kubelet(report):
         return {**report, "trial": None}
     # Imported here: most nodes need no change.
@@ -718,7 +714,7 @@ def _whole(
     return with_trial(report, node, start.wanted, start.files, trial.mode == ALWAYS, trial.tried)
 
 
-# --- another version of Kubernetes ----------------------------------------------------------------------
+# --- another version of Kubernetes ----------------------------------------------------------------------------
 
 
 def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
