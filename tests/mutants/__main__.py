@@ -19,78 +19,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
-
-import yaml
 
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from mutants.mutations import Mutant, mutants  # noqa: E402
-from mutants.trial import CODE, ROOT, UNIT, Trial, copy_checkout  # noqa: E402
+from mutants.areas import AREAS, EQUIVALENT, candidates, equivalent  # noqa: E402
+from mutants.mutations import Mutant  # noqa: E402
+from mutants.trial import ROOT, Trial, copy_checkout  # noqa: E402
 
 FLOOR = 0.9
-EQUIVALENT = Path(__file__).parent / "equivalent.yml"
 MEMORY = ROOT / "build" / "mutants"
-
-
-class Area(NamedTuple):
-    """Files below plugins/module_utils, as patterns, and the tests that can notice a change of any of them."""
-
-    files: tuple[str, ...]
-    tests: tuple[str, ...]
-
-
-_SETTINGS = ("settings", "settings_companions", "settings_found", "settings_notes", "settings_start")
-_START = ("amount", "checks", "managers", "validation")
-
-AREAS = {
-    "cpuset": Area(("cpuset.py",), (UNIT + "test_cpuset.py", "tests/unit/plugins/filter/test_cpuset.py")),
-    "policy": Area(("policy/*.py",), (UNIT + "policy", "tests/conformance/test_vectors.py")),
-    "state": Area(("state/*.py",), (UNIT + "state",)),
-    "cgroup": Area(("_cgroup/*.py",), (UNIT + "_cgroup",)),
-    "kubelet": Area(
-        ("_kubelet/settings.py", *("_kubelet/start/%s.py" % name for name in _START)),
-        (
-            *(UNIT + "_kubelet/test_%s.py" % name for name in (*_SETTINGS, "effective", "effective_flags", "gates")),
-            *(
-                UNIT + "_kubelet/start/test_%s.py" % name
-                for name in (*_START, "findings", "checks_gates", "managers_memory_manager")
-            ),
-            *(UNIT + "_kubelet/start/test_checks_%s.py" % name for name in ("harmful", "refused")),
-            "tests/conformance/test_start_checks.py",
-        ),
-    ),
-    "node": Area(
-        ("_node/*.py", "_rollout/*.py", "_reconcile/*.py"), (UNIT + "_node", UNIT + "_rollout", UNIT + "_reconcile")
-    ),
-    "files": Area(
-        ("_base/files.py",),
-        (
-            UNIT + "_base/test_files.py",
-            *(UNIT + "_base/test_files_%s.py" % name for name in ("attributes", "backups", "failures", "killed_runs")),
-            UNIT + "_rollout/test_rollout_journal.py",
-        ),
-    ),
-}
-
-
-def candidates(
-    checkout: Path, area: Area, excluded: set[tuple[str, str, str]]
-) -> tuple[list[Mutant], dict[str, bytes]]:
-    """The changes of an area, in order, but the excluded ones, which are taken out of that set; and the sources."""
-    found = []
-    sources = {}
-    for pattern in area.files:
-        for path in sorted((checkout / CODE).glob(pattern)):
-            name = str(path.relative_to(checkout / CODE))
-            sources[name] = path.read_bytes()
-            for mutant in mutants(name, sources[name]):
-                key = (name, *mutant.lines(sources[name]))
-                if key in excluded:
-                    excluded.discard(key)
-                else:
-                    found.append(mutant)
-    return found, sources
 
 
 def choose(found: list[Mutant], sources: dict[str, bytes], sample: int, seed: str) -> list[Mutant]:
@@ -125,15 +62,6 @@ def measure(checkout: Path, name: str, chosen: list[Mutant], sources: dict[str, 
         flush=True,
     )
     return kept
-
-
-def equivalent() -> set[tuple[str, str, str]]:
-    """(file, line, what it becomes) of the changes that no test can notice."""
-    entries = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
-    for entry in entries:
-        if set(entry) != {"file", "line", "becomes", "reason"} or not entry["reason"]:
-            sys.exit("%s: an entry has file, line, becomes and reason: %r" % (EQUIVALENT, entry))
-    return {(entry["file"], entry["line"], entry["becomes"]) for entry in entries}
 
 
 def main() -> int:

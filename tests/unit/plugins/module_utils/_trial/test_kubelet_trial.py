@@ -64,6 +64,11 @@ def test_a_refusal_is_told_beside_the_others(monkeypatch: pytest.MonkeyPatch, is
     assert (plan["notes"], plan["note_checks"]) == (["a note"], ["noted"])
 
 
+def test_a_start_cures_no_other_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubelet_trial, "try_start", lambda *_given, **_more: SAID)
+    assert with_trial({**REPORT, "starts": False}, NODE, {}, {}, False)["starts"] is False
+
+
 def test_where_the_kubelet_refuses_what_was_predicted_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned_with(monkeypatch, SAID._replace(starts=False, message="no", differs=True))
     assert plan["refusals"][1]["text"].endswith(", which was not predicted: no")

@@ -95,6 +95,9 @@ def test_what_is_hidden_is_not_brought_back() -> None:
         resolvConf="/run/systemd/resolve/resolv.conf",
         authentication={"x509": {"clientCAFile": "/run/ca.crt"}},
         registerWithTaints=[{"key": "no/path"}],
+        maxPods=110,
+        failSwapOn=False,
+        volumePluginDir="/no\0path",
     )
     assert made.hidden() == ["/run/k.conf", "/run/b.conf", "/run/manifests"]
     assert made.named_paths() == ["/run/k0s/config.yaml", "/run/systemd/resolve/resolv.conf", "/run/ca.crt"]
@@ -119,6 +122,8 @@ def test_what_the_kubelet_may_write(words: tuple[str, ...], writable: list[str])
         ({}, ("127.0.0.1", 10248)),
         ({"healthzPort": 1}, ("127.0.0.1", 1)),
         ({"healthzPort": 0}, None),
+        ({"healthzPort": 65535}, ("127.0.0.1", 65535)),
+        ({"healthzPort": 65536}, None),
         ({"healthzPort": "no number"}, None),
         ({"healthzBindAddress": "0.0.0.0"}, ("127.0.0.1", 10248)),
         ({"healthzBindAddress": "::"}, ("::1", 10248)),
@@ -141,6 +146,8 @@ def test_a_private_runtime_shares_nothing(kind: str) -> None:
     for value in paths_in(tomllib.loads(config)):
         assert value.startswith(ROOM + "/")
     assert SOCKET in config
+    # Drop-ins of the node's own would be read, too.
+    assert runtime.command[3:] == (["--config-dir", ""] if kind == CRIO else [])
 
 
 def paths_in(value: Any) -> list[str]:
@@ -197,6 +204,7 @@ FATAL = b'F1127 03:43:25.123456   12 kubelet.go:99] Failed to start ContainerMan
             'command failed: failed: "a"\nb',
         ),
         (b'E1127 03:43:25.1 12 a.go:1] "Failed" node="n" err="why" more="x"', "Failed: why"),
+        (b'E1127 03:43:25.1 12 a.go:1] "Failed" node="n"', "Failed"),
         (b'{"ts":1.5,"caller":"a.go","msg":"command failed","err":"why"}', "command failed: why"),
         (b'{"ts":1.5,"caller"', '{"ts":1.5,"caller"'),
         (b"panic: could not restore", "panic: could not restore"),
@@ -232,6 +240,10 @@ def test_else_the_last_error_and_else_the_last_line() -> None:
     words = Words()
     words.hear(b"first\n\nlast without an end")
     assert words.why() == "last without an end"
+    words = Words()
+    for number in range(20):
+        words.hear(b"line\n" * 10000 + b"%d\n" % number)
+    assert words.why() == "19"
     assert Words().why() == ""
 
 
@@ -329,3 +341,4 @@ def test_what_was_tried_is_the_same_whatever_pods_came_and_went() -> None:
         first._replace(kubelet="/opt/bin/kubelet"),
     )
     assert len({digest, *(tried.digest([state]) for tried in changed)}) == 1 + len(changed)
+    assert len(digest) == 32
