@@ -46,7 +46,9 @@ def choose(found: list[Mutant], sources: dict[str, bytes], sample: int, seed: st
 def measure(checkout: Path, name: str, chosen: list[Mutant], sources: dict[str, bytes]) -> bool:
     """Try these changes, and print those that nothing notices. True when enough are noticed."""
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as directory:
-        trial = Trial(checkout, AREAS[name].tests, Path(directory))
+        # Some tests look at their files as another user.
+        Path(directory).chmod(0o711)
+        trial = Trial(checkout, AREAS[name].test_paths(checkout), Path(directory))
         killed = 0
         for mutant in chosen:
             if trial.notices(mutant):
@@ -98,6 +100,8 @@ def isolate() -> None:
             os.execvpe(command[0], [*command, sys.executable, *sys.argv], {**os.environ, "TMPDIR": str(MEMORY)})
         return
     subprocess.run(["mount", "-t", "tmpfs", "none", MEMORY], check=True)
+    # Where Ansible makes its temporary files.
+    os.environ["ANSIBLE_HOME"] = str(MEMORY / "ansible")
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         mounted = [line.split()[4] for line in file]
     for place in mounted:

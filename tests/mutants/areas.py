@@ -18,14 +18,25 @@ EQUIVALENT = Path(__file__).parent / "equivalent.yml"
 
 
 class Area(NamedTuple):
-    """Files below plugins/module_utils, as patterns, and the tests that can notice a change of any of them."""
+    """Files below plugins/module_utils, and the tests that can notice a change of any of them, both as patterns."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
 
+    def test_paths(self, checkout: Path) -> list[str]:
+        """Its tests, below the checkout."""
+        found = {path for pattern in self.tests for path in checkout.glob(pattern)}
+        return sorted(str(path.relative_to(checkout)) for path in found)
 
-_SETTINGS = ("settings", "settings_companions", "settings_found", "settings_notes", "settings_start")
+
+def _named(directory: str, *names: str) -> tuple[str, ...]:
+    """The tests of the files of these names in a directory, by subject where there are several."""
+    return tuple("%s%s/test_%s*.py" % (UNIT, directory, name) for name in names)
+
+
 _START = ("amount", "checks", "managers", "validation")
+# Not what acts on the kernel, which real trials test.
+_TRIAL = ("kubelet_trial", "trial_plan", "trial_report")
 
 AREAS = {
     "cpuset": Area(("cpuset.py",), (UNIT + "test_cpuset.py", "tests/unit/plugins/filter/test_cpuset.py")),
@@ -35,28 +46,22 @@ AREAS = {
     "kubelet": Area(
         ("_kubelet/settings.py", *("_kubelet/start/%s.py" % name for name in _START)),
         (
-            *(UNIT + "_kubelet/test_%s.py" % name for name in (*_SETTINGS, "effective", "effective_flags", "gates")),
-            *(
-                UNIT + "_kubelet/start/test_%s.py" % name
-                for name in (*_START, "findings", "checks_gates", "managers_memory_manager")
-            ),
-            *(UNIT + "_kubelet/start/test_checks_%s.py" % name for name in ("harmful", "refused")),
+            *_named("_kubelet", "settings", "effective", "gates"),
+            *_named("_kubelet/start", *_START, "findings"),
             "tests/conformance/test_start_checks.py",
         ),
     ),
     "node": Area(
         ("_node/*.py", "_rollout/*.py", "_reconcile/*.py"), (UNIT + "_node", UNIT + "_rollout", UNIT + "_reconcile")
     ),
-    # Not what acts on the kernel, which real trials test.
-    "trial": Area(
-        tuple("_trial/%s.py" % name for name in ("kubelet_trial", "trial_plan", "trial_report")), (UNIT + "_trial",)
-    ),
+    "trial": Area(tuple("_trial/%s.py" % name for name in _TRIAL), (UNIT + "_trial",)),
     "files": Area(
         ("_base/files.py",),
         (
-            UNIT + "_base/test_files.py",
-            *(UNIT + "_base/test_files_%s.py" % name for name in ("attributes", "backups", "failures", "killed_runs")),
+            *_named("_base", "files"),
             UNIT + "_rollout/test_rollout_journal.py",
+            # The lock is held there.
+            UNIT + "_housekeeping/test_housekeeping_journal_lock.py",
         ),
     ),
 }

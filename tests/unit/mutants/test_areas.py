@@ -20,4 +20,4 @@ def test_each_equivalent_change_is_of_a_line_of_today() -> None:
 def test_each_area_has_files_and_tests() -> None:
     for name, area in AREAS.items():
         assert all(any((ROOT / CODE).glob(pattern)) for pattern in area.files), name
-        assert all((ROOT / test).exists() for test in area.tests), name
+        assert all(any(ROOT.glob(pattern)) for pattern in area.tests), name
