@@ -113,7 +113,9 @@ class Trial:
 
         def work() -> int:
             if cost is not None:
+                # Nor do other Pythons that the tests start: what they compiled would be taken for the next change.
                 sys.dont_write_bytecode = True
+                os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
                 seconds = int(TIMES * cost.processor + SECONDS)
                 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -117,6 +117,7 @@ def test_a_file_in_a_directorys_place(tmp_path: Path, old: Path) -> None:
 def test_a_count_below_zero(old: Path) -> None:
     with pytest.raises(InputError, match="backup_keep: -1 is not a number of files; give 0 to keep all, or more"):
         check_changes([change(old, OLD, NEW)], True, -1)
+    check_changes([change(old, OLD, NEW)], True, 0)
 
 
 def test_the_first_obstacle_is_told(tmp_path: Path, old: Path) -> None:

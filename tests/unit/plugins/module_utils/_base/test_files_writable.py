@@ -10,6 +10,7 @@ import fcntl
 import os
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Callable, Iterator
 
 import pytest
@@ -89,6 +90,27 @@ def test_a_file_of_another_user(path: Path) -> None:
     path.parent.chmod(0o777)
     what = "cannot be written: Permission denied; nothing was written"
     assert as_ordinary_user(path.parent, partial(reason, path, 3)) == what
+
+
+@as_root
+def test_root_may_write_what_belongs_to_another_user(path: Path) -> None:
+    os.chown(path, 1234, 1234)
+    assert reason(path, 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("free", "available", "user", "has_room"), [(1, 0, 0, True), (1, 0, 7, False), (0, 1, 0, False)]
+)
+def test_root_may_take_the_last_of_a_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch, free: int, available: int, user: int, has_room: bool
+) -> None:
+    space = SimpleNamespace(
+        f_flag=0, f_frsize=4096, f_blocks=9, f_bfree=free, f_bavail=available, f_files=9, f_ffree=9, f_favail=9
+    )
+    monkeypatch.setattr(os, "statvfs", lambda _path: space)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    os.chown(path, user, -1)
+    assert (why_not_writable(str(path), [3]) is None) is has_room
 
 
 def as_ordinary_user(directory: Path, work: Callable[[], str]) -> str:

@@ -289,6 +289,18 @@ def test_around(tmp_path: Path, style: Style, paths: list[str], around: set[str]
     assert set(hierarchy(tmp_path).around([""])) >= {"", "a", "b", "c"}
 
 
+@pytest.mark.parametrize(("style", "beside"), [(V1, {"b/x", "b/y", "b/z"}), (V2, {"b/z"})], ids=["v1", "v2"])
+def test_around_what_may_get_more(tmp_path: Path, style: Style, beside: set[str]) -> None:
+    """On v2 of those beside it only partitions have CPUs alone, and those that were meant to be."""
+    write_cgroups(tmp_path, style, FAMILY)
+    found = hierarchy(tmp_path)
+    alone = set(found.around(["a"]))
+    if style is V2:
+        Path(found.place("b/x", "cpuset.cpus.partition")).write_text("member\n", encoding="ascii")
+        Path(found.place("b/z", "cpuset.cpus.partition")).write_text("isolated invalid\n", encoding="ascii")
+    assert set(found.around(["a"], above=["b/y"])) - alone == beside
+
+
 def test_around_while_cgroups_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_cgroups(tmp_path, V1, FAMILY)
     found = hierarchy(tmp_path)

@@ -39,6 +39,7 @@ def test_a_burst_and_its_remedies() -> None:
     assert (row["quota_us"], row["period_us"], row["usable_cpus"], row["work_ms"]) == (20_000, 100_000, 8, 70.0)
     assert row["latency_ms"]["unthrottled"] == 70
     assert row["latency_ms"]["maximum"] > 300
+    assert row["throttled_share"] == round(row["throttled_share"], 3) > 0
     found = remedies(row)
     # A shorter period is none: with 2 ms in each 10 ms, the burst would take 350 ms.
     assert list(found) == ["whole-cpus", "limit", "burst"]
@@ -66,6 +67,7 @@ def test_more_threads_than_the_limit() -> None:
     assert "threads" not in remedies(row)
     fewer = remedies(predict(2000, threads=8))["threads"]
     assert (fewer["change"], fewer["throttled_share"], fewer["lost_share"]) == ("2 threads", 0.0, 0.0)
+    assert remedies(predict(1500, threads=8))["threads"]["change"] == "1 thread"
 
 
 def test_always_busy() -> None:

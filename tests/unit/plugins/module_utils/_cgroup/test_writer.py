@@ -105,6 +105,15 @@ def test_v1_gives_no_cgroup_another_set_for_its_parent(tmp_path: Path) -> None:
     assert of_child.read_text(encoding="ascii") == "2\n"
 
 
+def test_an_old_kernel_has_nothing_that_follows(tmp_path: Path) -> None:
+    hierarchy = machine(tmp_path)
+    for path in hierarchy.cgroups():
+        Path(hierarchy.place(path, EFFECTIVE[1, CPUS])).unlink()
+    carry_out(hierarchy, WRITES[:1])
+    assert hierarchy.read_set("a/b", CPUS) == CPUSet.parse("1")
+    assert hierarchy.read_set("a/b", EFFECTIVE[1, CPUS]) is None
+
+
 @pytest.mark.parametrize("number", range(len(WRITES)))
 def test_a_failure_undoes_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     hierarchy = machine(tmp_path)

@@ -112,6 +112,21 @@ def test_a_first_set_is_that_of_the_static_policy() -> None:
         assert cpus_of(decision, "u%d" % number) == str(manager.cpus_of("u%d" % number, "app"))
 
 
+def test_a_first_set_leaves_the_shared_pool_its_minimum() -> None:
+    rules = rules_of(reserved="0", shared_minimum=4)
+    for count, is_admitted in ((3, True), (4, False)):
+        manager = CPUManager(DynamicPolicy(rules, 36), TopologyManager(NONE, "container", [0]))
+        limits = {"cpu": count, "memory": "1Gi"}
+        spec = {"containers": [{"name": "app", "resources": {"limits": limits}}]}
+        admission = manager.add(pod_from_manifest({"metadata": {"name": "p", "uid": "u"}, "spec": spec}))
+        assert admission.admitted is is_admitted
+        # What is refused has no CPUs but those of all.
+        assert len(manager.cpus_of("u", "app")) == (count if is_admitted else 8)
+    assert admission.message.endswith(
+        "not enough cpus available to satisfy request: the shared pool keeps 5 CPUs, which is unexpected"
+    )
+
+
 def test_a_first_set_waits_for_what_has_not_settled() -> None:
     rules = rules_of("1 socket x 4 cores", "0", settle=30.0, delay=5.0)
     state = decide(rules, [ELASTIC._replace(cpus=1, most=3)], Use(), first_state(rules), 0).state

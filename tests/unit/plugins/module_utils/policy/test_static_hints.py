@@ -93,6 +93,9 @@ def test_hints_of_a_container_that_has_its_cpus() -> None:
     kubelet = Kubelet(TWO)
     assert kubelet.allocate(pod("a=2"), "a") == "1,5"
     assert texts(kubelet.policy.hints(kubelet.state, pod("a=2"), "a")) == ["0!", "01"]
+    # The CPUs that it has count alone.
+    assert kubelet.allocate(pod("a=2", "u2"), "a", 0b10) == "2,6"
+    assert texts(kubelet.policy.hints(kubelet.state, pod("a=2", "u2"), "a")) == ["1!", "01"]
     # It would need others: it cannot be served.
     assert kubelet.policy.hints(kubelet.state, pod("a=3"), "a") == []
     assert kubelet.policy.pod_hints(kubelet.state, pod("a=3")) == []

@@ -137,3 +137,29 @@ def test_damage_is_noticed(state: State, data: st.DataObject) -> None:
         assert read_all(bytes(changed)) in (None, state)
     else:
         read_all(bytes(changed))
+
+
+# --- more than a kubelet ever writes ---------------------------------------------------------------------------
+
+# Each names the last CPU that there can be, which takes as many bits.
+LAST_CPU, ENOUGH = "65535", (1 << 10) + 1
+
+
+def test_sets_of_containers_do_not_take_more_bits_than_can_be_had() -> None:
+    checkpoint = Format2()
+    for count, is_read in ((ENOUGH - 1, True), (ENOUGH, False)):
+        checkpoint.entries = {"p%d" % number: {"c": LAST_CPU} for number in range(count)}
+        checkpoint.default_cpu_set = "0"
+        if is_read:
+            assert len(checkpoint.state().assignments) == count
+        else:
+            with pytest.raises(CheckpointError, match="the CPU sets have more than 67108864 bits together"):
+                checkpoint.state()
+
+
+def test_sets_of_pods_do_not_take_more_bits_than_can_be_had() -> None:
+    for count, refused in ((ENOUGH - 1, "checkpoint is corrupted"), (ENOUGH, "have more than 67108864 bits together")):
+        pods = {"p%d" % number: {"cpuSet": LAST_CPU} for number in range(count)}
+        text = json.dumps({"policyName": "static", "defaultCpuSet": "0", "podEntries": pods})
+        content = json.dumps({"data": text, "dataChecksum": 1}).encode("ascii")
+        assert refusal(content, 37).endswith(refused)

@@ -227,6 +227,18 @@ def test_a_text_that_cannot_be_read_leaves_what_stands_beside_it() -> None:
     assert found.state == WHOLE._replace(pod_assignments={})
 
 
+def test_members_outside_that_are_others_with_a_right_checksum() -> None:
+    checkpoint = decode_checkpoint(GOOD)
+    assert isinstance(checkpoint, Format4)
+    outer = checkpoint.outer
+    entries = outer.entries or {}
+    for others, is_right in ((entries, True), ({**entries, "r": {"c": "0"}}, False), ({}, False)):
+        outer.entries = others
+        outer.checksum = outer.right_checksum()
+        checkpoint.outer = outer
+        assert checkpoint.outer_is_right is is_right
+
+
 def test_both_damaged() -> None:
     """The text counts then: it is what a 1.37 kubelet goes by."""
     changed = GOOD.replace(b'"checksum":', b'"checksum":1').replace(b'"dataChecksum":', b'"dataChecksum":1')
