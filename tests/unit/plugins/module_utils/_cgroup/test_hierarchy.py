@@ -249,6 +249,9 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
             found.read(path)
         with pytest.raises(RefusedError, match="is a symbolic link"):
             found.children(path)
+    # It takes what is above for listed, and so for no link.
+    with pytest.raises(RefusedError, match="is a symbolic link"):
+        found.listed_children("link")
     with pytest.raises(RefusedError, match="^%s/a/b/cpuset.mems: is a symbolic link" % top):
         found.read("a/b")
 
@@ -299,6 +302,22 @@ def test_around_what_may_get_more(tmp_path: Path, style: Style, beside: set[str]
         Path(found.place("b/x", "cpuset.cpus.partition")).write_text("member\n", encoding="ascii")
         Path(found.place("b/z", "cpuset.cpus.partition")).write_text("isolated invalid\n", encoding="ascii")
     assert set(found.around(["a"], above=["b/y"])) - alone == beside
+
+
+@pytest.mark.parametrize(
+    ("partition", "is_partition", "is_valid"),
+    [
+        ("", False, False),
+        ("member", False, False),
+        ("root", True, True),
+        ("isolated", True, True),
+        ("root invalid (Cpu list in cpuset.cpus not exclusive)", True, False),
+    ],
+)
+def test_partitions(tmp_path: Path, partition: str, is_partition: bool, is_valid: bool) -> None:
+    write_cgroups(tmp_path, V2, {"a": Files("0-3", partition=partition)})
+    found = hierarchy(tmp_path).read("a")
+    assert (found.is_partition(), found.is_valid_partition()) == (is_partition, is_valid)
 
 
 def test_around_while_cgroups_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

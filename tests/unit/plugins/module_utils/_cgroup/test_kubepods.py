@@ -154,3 +154,16 @@ def test_container_id(name: str, expected: bool) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 64, "a" * 63, os.fsdecode(b"\xff" * 64)])
 def test_no_container_id(name: str) -> None:
     assert container_id(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("cgroup_root", "tops"),
+    [
+        ("", {"kubepods", "kubepods.slice"}),
+        ("/runtime", {"runtime", "runtime.slice"}),
+        ("/runtime.slice/pods", {"runtime.slice"}),
+    ],
+)
+def test_where_a_kubelet_will_have_its_pods(tmp_path: Path, cgroup_root: str, tops: set[str]) -> None:
+    saved.write_cgroups(tmp_path, saved.V2, {})
+    assert kubepods(tmp_path, cgroup_root).tops >= tops

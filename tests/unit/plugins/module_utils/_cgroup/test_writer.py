@@ -18,15 +18,31 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import (
+    CPU,
     CPUS,
     EFFECTIVE,
     MEMS,
     Hierarchy,
+    Quota,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import Systemd, carry_out, systemd_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writer import (
+    Systemd,
+    carry_out,
+    read_quota,
+    systemd_of,
+    write_quota,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.writes import Write
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, Files, Style, write_cgroups
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    V1,
+    V2,
+    CPUFiles,
+    Files,
+    Style,
+    write_cgroups,
+    write_cpu,
+)
 
 OLD = {"a": "0-3", "a/b": "0-3", "a/c": "2"}
 NEW = {"a": "0-1", "a/b": "1", "a/c": ""}
@@ -400,3 +416,30 @@ def test_which_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tree, "live", True)
     monkeypatch.setattr(os.path, "isdir", lambda _path: False)
     assert systemd_of(saved) is None
+
+
+# --- quotas -----------------------------------------------------------------------------------------
+
+
+def of_cpu(root: Path, style: Style, quota: int | None) -> Hierarchy:
+    write_cgroups(root, style, {"a": Files("0")})
+    write_cpu(root, style, {"a": CPUFiles(quota, 50_000)})
+    return Hierarchy(Tree(str(root)), CPU)
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+@pytest.mark.parametrize("quota", [None, 1000, 200_000])
+def test_quotas(tmp_path: Path, style: Style, quota: int | None) -> None:
+    hierarchy = of_cpu(tmp_path, style, quota)
+    assert read_quota(hierarchy, "a") == Quota(quota, 50_000)
+    assert read_quota(hierarchy, "b") is None
+    for changed in (None, 7000):
+        write_quota(hierarchy, "a", Quota(changed, 50_000))
+        assert read_quota(hierarchy, "a") == Quota(changed, 50_000)
+
+
+@pytest.mark.parametrize("text", ["", "max", "max 0", "max x", "1000", "x 100000", "-1 100000", "9" * 20 + " 100000"])
+def test_what_is_no_quota(tmp_path: Path, text: str) -> None:
+    hierarchy = of_cpu(tmp_path, V2, None)
+    Path(hierarchy.place("a", "cpu.max")).write_text(text + "\n", encoding="ascii")
+    assert read_quota(hierarchy, "a") == (Quota(None, 100_000) if text == "-1 100000" else None)

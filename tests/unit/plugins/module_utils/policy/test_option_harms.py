@@ -108,3 +108,5 @@ def test_who_has_more_sockets_or_caches_than_needed() -> None:
     many = [("%d" % number, cpus("1,2")) for number in range(9)]
     (text,) = scattered(StaticOptions(**BY_CACHE), machine, many)
     assert text.endswith("2 has CPUs 1-2 of 2 L3 caches, and 1 would hold them; so it is with 6 more")
+    (text,) = scattered(StaticOptions(**BY_CACHE), machine, many[:3])
+    assert text.endswith("2 has CPUs 1-2 of 2 L3 caches, and 1 would hold them")
