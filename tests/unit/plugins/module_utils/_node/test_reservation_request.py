@@ -13,12 +13,16 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reservation_request import (
     numa_node_of_device,
     reserve,
+    wanted_reservation,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.reservation import Reservation
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import TWO
 
 
@@ -69,6 +73,24 @@ REQUESTS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "request_", "reserved"), REQUESTS)
 def test_reserve(root: Path, name: str, request_: dict[str, Any], reserved: str) -> None:
     assert str(plan(root, name, **request_).reserved) == reserved
+
+
+@pytest.mark.parametrize(
+    ("named", "planned", "wanted"),
+    [
+        (None, None, None),
+        ("0,4", None, "0,4"),
+        ("", None, None),
+        (None, {"count": 2}, "0,4"),
+    ],
+)
+def test_named_or_planned(
+    tmp_path: Path, named: str | None, planned: dict[str, Any] | None, wanted: str | None
+) -> None:
+    write_machine(tmp_path, TWO)
+    node = Node(Tree(str(tmp_path)))
+    found = wanted_reservation(node, {"reserved_system_cpus": named, "reservation": planned})
+    assert found == (None if wanted is None else CPUSet.parse(wanted))
 
 
 def test_a_count_is_taken_to_the_letter(root: Path) -> None:

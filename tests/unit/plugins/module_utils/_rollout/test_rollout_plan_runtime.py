@@ -11,7 +11,7 @@ from typing import Any, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.runtime import ABSENT, WantedRuntime
@@ -79,6 +79,12 @@ def test_the_runtime_alone(drain: bool, tmp_path: Path) -> None:
     assert answer["actions"] == ["stop_kubelet", *RUNTIME, "start_kubelet"]
     assert answer["files"] == [*STATES, CONTAINERD]
     assert (answer["status"], answer["drain"], answer["drains"]) == ("drift", True, drain)
+
+
+def test_a_journal_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+    answer = plan(node(tmp_path, {CONFIG: NONE, CONTAINERD: OFF, OPEN: "no journal"}))
+    assert [refusal["where"] for refusal in answer["refusals"]] == ["%s%s" % (tmp_path, OPEN)]
+    assert answer["runtime"]["files"] == [CONTAINERD]
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
