@@ -55,10 +55,13 @@ AREAS = {
         ("_node/*.py", "_rollout/*.py", "_reconcile/*.py"), (UNIT + "_node", UNIT + "_rollout", UNIT + "_reconcile")
     ),
     "trial": Area(tuple("_trial/%s.py" % name for name in _TRIAL), (UNIT + "_trial",)),
-    "files": Area(
-        ("_base/files.py",),
+    "topology": Area(("topology/*.py",), (UNIT + "topology",)),
+    "containers": Area(("_containers/*.py",), (UNIT + "_containers", UNIT + "_cgroup/test_kubepods_qos.py")),
+    "host": Area(("_host/*.py",), (UNIT + "_host",)),
+    "base": Area(
+        ("_base/*.py",),
         (
-            *_named("_base", "files"),
+            UNIT + "_base",
             UNIT + "_rollout/test_rollout_journal.py",
             # The lock is held there.
             UNIT + "_housekeeping/test_housekeeping_journal_lock.py",

@@ -15,7 +15,11 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import Crictl, find_crictl
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import (
+    Crictl,
+    find_crictl,
+    find_names,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 
 PS = """{"containers": [
@@ -39,6 +43,22 @@ def test_names_and_writes() -> None:
     runtime.set_cpus("a1", CPUSet((1, 2, 5)))
     command = ["/usr/bin/crictl", "--runtime-endpoint", "unix:///run/crio/crio.sock"]
     assert calls == [[*command, "ps", "-o", "json"], [*command, "update", "--cpuset-cpus", "1-2,5", "a1"]]
+
+
+def test_names_where_there_are_no_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = Crictl("crictl", None, lambda _arguments: PS)
+    monkeypatch.setattr(crictl, "find_crictl", lambda _tree, _endpoint: runtime)
+    tree = Tree(str(tmp_path))
+    assert find_names(tree) == ({"a1": ("shop/db-0", "server"), "a2": ("", "stray")}, True)
+    hidden, all_named = find_names(tree, hide_names=True)
+    assert all_named
+    assert set(hidden) == {"a1", "a2"}
+    assert not {"shop/db-0", "server", "stray"} & {name for names in hidden.values() for name in names}
+    monkeypatch.setattr(crictl, "find_crictl", lambda _tree, _endpoint: None)
+    assert find_names(tree) == ({}, False)
+    broken = Crictl("crictl", None, lambda _arguments: "")
+    monkeypatch.setattr(crictl, "find_crictl", lambda _tree, _endpoint: broken)
+    assert find_names(tree) == ({}, False)
 
 
 def test_no_container_at_all() -> None:
@@ -103,7 +123,8 @@ def test_sandboxes_that_cannot_be_read(text: str) -> None:
 
 def test_shares() -> None:
     text = '{"info": {"runtimeSpec": {"linux": {"resources": {"cpu": {"shares": 2048}}}}}}'
-    assert Crictl("crictl", None, lambda _arguments: text).shares("a1") == 2048
+    answers = {("crictl", "inspect", "-o", "json", "a1"): text}
+    assert Crictl("crictl", None, lambda arguments: answers[tuple(arguments)]).shares("a1") == 2048
     for memory, limit in (("{}", None), ('{"limit": 0}', None), ('{"limit": true}', None), ('{"limit": 4096}', 4096)):
         more = text.replace('"cpu"', '"memory": %s, "cpu"' % memory)
         assert Crictl("crictl", None, lambda _arguments, more=more: more).made_with("a1") == (2048, limit)  # type: ignore[misc]

@@ -15,12 +15,17 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.kubepods import GUARANTEED
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.kubepods import (
+    BEST_EFFORT,
+    BURSTABLE,
+    GUARANTEED,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import (
     APP,
     INIT,
     SIDECAR,
     Container,
+    Pod,
     container_ids,
     pod_from_manifest,
     pods_from_manifests,
@@ -30,6 +35,61 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.p
 )
 
 from .manifests import MINORS, container, manifest, resources
+
+# --- what counts ------------------------------------------------------------------------------------
+
+
+def asking(spec: dict[str, Any]) -> Pod:
+    return pod_from_manifest({"metadata": {"name": "web"}, "spec": spec})
+
+
+APPS = [container("a", 1), container("b", 2)]
+SIDECAR_OF_ONE = container("proxy", 1, restartPolicy="Always")
+
+
+@pytest.mark.parametrize(
+    ("spec", "milli"),
+    [
+        ({"containers": APPS}, 3000),
+        ({"containers": APPS, "initContainers": [container("i", 2), container("j", 1)]}, 3000),
+        ({"containers": APPS, "initContainers": [container("i", 5)]}, 5000),
+        # Sidecars run beside all that comes after them, and init containers one after the other.
+        ({"containers": APPS, "initContainers": [SIDECAR_OF_ONE, container("i", 5), container("j", 4)]}, 6000),
+        ({"containers": APPS, "initContainers": [container("i", 4), SIDECAR_OF_ONE]}, 4000),
+        ({"containers": APPS, "overhead": {"cpu": "250m"}}, 3250),
+        ({"containers": [{"name": "a"}]}, 0),
+    ],
+)
+def test_the_request_of_a_pod(spec: dict[str, Any], milli: int) -> None:
+    assert asking(spec).request("cpu", 36) == milli
+
+
+def test_the_request_of_a_whole_pod() -> None:
+    pod = asking({"containers": APPS, "resources": resources({"cpu": 5}, {"cpu": 5}), "overhead": {"cpu": 1}})
+    # Older kubelets do not know of it.
+    assert [pod.request("cpu", minor) for minor in (33, 34, 36)] == [4000, 6000, 6000]
+    assert pod.request("memory", 36) == 0
+    assert [pod.has_pod_level_resources(minor) for minor in (33, 34)] == [False, True]
+    assert [pod.qos(minor) for minor in (33, 34)] == [BURSTABLE, BURSTABLE]
+    whole = asking({"containers": [{"name": "a"}], "resources": resources(*[{"cpu": 5, "memory": "1Gi"}] * 2)})
+    assert [whole.qos(minor) for minor in (33, 34)] == [BEST_EFFORT, GUARANTEED]
+
+
+def test_resources_of_a_pod_that_are_none_for_pods() -> None:
+    given = resources({"cpu": 1}, {"example.com/gpu": 1})
+    both = asking({"containers": APPS, "resources": given}).pod_level
+    assert both is not None
+    assert (both[0]["cpu"], both[1]) == (1000, {"example.com/gpu": 1000})
+    assert asking({"containers": APPS, "resources": resources({}, {"example.com/gpu": 1})}).pod_level is None
+
+
+def test_what_a_pod_asks_for_beside_cpus_and_memory() -> None:
+    apps = [
+        {"name": "a", "resources": resources({}, {"cpu": 1, "memory": "1Gi", "example.com/gpu": 2})},
+        {"name": "b", "resources": resources({}, {"hugepages-2Mi": "4Mi", "example.com/gpu": 0})},
+    ]
+    assert asking({"containers": apps}).further_resources() == ["example.com/gpu", "hugepages-2Mi"]
+
 
 # --- what is read ---------------------------------------------------------------------------------
 
