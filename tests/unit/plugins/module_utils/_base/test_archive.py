@@ -94,6 +94,12 @@ def test_files_directories_and_links(tmp_path: Path, form: Literal[0, 1, 2]) -> 
     opened.remove()
 
 
+def test_a_directory_as_tar_wrote_it_before_there_was_a_sign_for_it(tmp_path: Path) -> None:
+    opened = unpacked(put(tmp_path, packed(member("d/"), member("d/e/", kind=b"\0"), member("d/e/file", b"x"))))
+    assert tree_of(opened.directory) == {"d": None, "d/e": None, "d/e/file": b"x"}
+    opened.remove()
+
+
 @pytest.mark.parametrize(("mode", "kept"), [(0o644, 0o600), (0o200, 0o600), (0o444, 0o400), (0o066, 0o400)])
 def test_whether_a_file_may_be_written_is_kept(tmp_path: Path, mode: int, kept: int) -> None:
     opened = unpacked(put(tmp_path, packed(member("file", b"x", mode=mode), member("d/", kind=tarfile.DIRTYPE))))
@@ -155,6 +161,8 @@ DAMAGED: dict[str, bytes] = {
     "cut off early": WHOLE[: len(WHOLE) // 2],
     "cut off before its end": gzip.compress(gzip.decompress(WHOLE)[:-1024]),
     "wrong checksum": WHOLE[:-8] + bytes(4) + WHOLE[-4:],
+    "another name than its sum is of": packed(member("a", b"x").replace(b"a", b"b", 1)),
+    "a size with more digits than any": packed(member("a", b"", pax_headers={"size": "1" * 5000})),
     "negative size": packed(member("a", b"", pax_headers={"size": "-5"})),
     "size of a link": packed(member("a", kind=tarfile.SYMTYPE, target="b", pax_headers={"size": "512"})),
     "bad description": packed(member("a", b"5 a=b", kind=tarfile.XHDTYPE), member("b", b"x")),
@@ -228,6 +236,8 @@ def test_names_of_the_archive_take_the_place_of_the_directory(tmp_path: Path) ->
         opened.path + ":/a": [opened.path, "in %s:/etc/x: bad" % opened.path, 5, None],
         "node": "node.tar.gz",
     }
+    error = opened.read_only()
+    assert (error.kind, error.where) == ("read_only", "root %s" % opened.path)
     opened.remove()
     opened.remove()
 

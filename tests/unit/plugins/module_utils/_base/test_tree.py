@@ -89,6 +89,28 @@ def test_a_link_out_of_the_tree_is_refused(root: Path, tree: Tree, target: str) 
         )
 
 
+@pytest.mark.parametrize("path", ["/etc/up/secret", "/etc/up/deep/er/secret", "/etc/inner/up/deep/er/secret"])
+def test_no_directory_above_a_file_leads_out_of_the_tree(root: Path, tree: Tree, path: str) -> None:
+    (root / "etc" / "inner").mkdir()
+    for link in (root / "etc" / "up", root / "etc" / "inner" / "up"):
+        link.symlink_to(root.parent)
+    (root.parent / "deep" / "er").mkdir(parents=True)
+    (root.parent / "deep" / "er" / "secret").write_text("of the machine we run on", encoding="utf-8")
+    above = path.rpartition("/")[0]
+    for place, calls in (
+        (path, (tree.read_bytes, tree.read_text, tree.read_value, tree.content, tree.exists, tree.path)),
+        (above, (tree.names, tree.files_below)),
+    ):
+        for call in calls:
+            # As if each were the first.
+            tree._inside = {tree.root}
+            with pytest.raises(RefusedError, match=r"up: leads out of .*; this link is not followed"):
+                call(place)
+            # And once more, with all that it has seen.
+            with pytest.raises(RefusedError):
+                call(place)
+
+
 def test_a_link_to_a_neighbour_with_the_same_beginning_is_refused(root: Path, tree: Tree) -> None:
     (root.parent / "node2").mkdir()
     (root.parent / "node2" / "file").write_text("another node's", encoding="utf-8")

@@ -123,8 +123,8 @@ def test_sandboxes_that_cannot_be_read(text: str) -> None:
 
 def test_shares() -> None:
     text = '{"info": {"runtimeSpec": {"linux": {"resources": {"cpu": {"shares": 2048}}}}}}'
-    answers = {("crictl", "inspect", "-o", "json", "a1"): text}
-    assert Crictl("crictl", None, lambda arguments: answers[tuple(arguments)]).shares("a1") == 2048
+    answers = {"crictl inspect -o json a1": text}
+    assert Crictl("crictl", None, lambda arguments: answers[" ".join(arguments)]).shares("a1") == 2048
     for memory, limit in (("{}", None), ('{"limit": 0}', None), ('{"limit": true}', None), ('{"limit": 4096}', 4096)):
         more = text.replace('"cpu"', '"memory": %s, "cpu"' % memory)
         assert Crictl("crictl", None, lambda _arguments, more=more: more).made_with("a1") == (2048, limit)  # type: ignore[misc]
