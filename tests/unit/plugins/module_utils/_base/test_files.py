@@ -37,6 +37,31 @@ from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._b
 # --- replacing --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("is_other", [False, True])
+def test_a_file_that_was_put_in_its_place_while_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_other: bool
+) -> None:
+    """Also one with the same content: its mode and owner may be others."""
+    path, new = tmp_path / "file", tmp_path / "new"
+    path.write_bytes(b"old")
+    real = os.read
+
+    def read(descriptor: int, size: int) -> bytes:
+        if is_other and not new.exists():
+            new.write_bytes(b"old")
+            os.replace(new, path)
+        return real(descriptor, size)
+
+    monkeypatch.setattr(os, "read", read)
+    if is_other:
+        with pytest.raises(RefusedError, match="changed"):
+            replace_file(str(path), b"by us", 0o600, b"old", backup=False)
+    else:
+        replace_file(str(path), b"by us", 0o600, b"old", backup=False)
+    monkeypatch.undo()
+    assert path.read_bytes() == (b"old" if is_other else b"by us")
+
+
 def test_a_mode_that_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")

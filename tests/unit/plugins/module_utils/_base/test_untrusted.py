@@ -103,6 +103,35 @@ def test_a_link_of_roots_on_the_way_is_followed(foreign: Foreign, tmp_path: Path
     foreign.check(b"new\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "is_followed"),
+    [
+        (0, 0, 0o755, True),
+        (0, 0, 0o775, True),
+        (0, 1234, 0o755, True),
+        (0, 1234, 0o775, False),
+        (0, 0, 0o757, False),
+        (1234, 0, 0o755, False),
+    ],
+)
+def test_whose_links_are_followed(
+    foreign: Foreign, tmp_path: Path, owner: int, group: int, mode: int, is_followed: bool
+) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    (above / "link").symlink_to(foreign.directory)
+    os.chown(above, owner, group)
+    above.chmod(mode)
+    path = str(above / "link/cpu.prom")
+    if is_followed:
+        write_file(path, b"new\n", 0o644)
+        foreign.check(b"new\n")
+    else:
+        with pytest.raises(RefusedError, match="stands in a directory that others may write"):
+            write_file(path, b"new\n", 0o644)
+
+
 def test_links_that_lead_nowhere(foreign: Foreign, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     for path in ("circle/cpu.prom", "no/cpu.prom", "journal/change.json/cpu.prom"):

@@ -126,3 +126,13 @@ def test_a_cgroup_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(NodeError, match="cannot be read: Permission denied") as caught:
             partitions._text(hierarchy, "system.slice", PARTITION)
         assert caught.value.kind == PERMISSION
+
+
+@pytest.mark.parametrize(
+    ("effective", "cpus_of", "problem", "owned"),
+    [("2", "2-3", "", "2"), (None, "2-3", "", "2-3"), ("2", "2-3", "invalid", ""), (None, None, "", "")],
+)
+def test_what_a_partition_owns(effective: str | None, cpus_of: str | None, problem: str, owned: str) -> None:
+    own, now = (None if text is None else cpus(text) for text in (cpus_of, effective))
+    part = Partition("a", "isolated", problem, own, None, now)
+    assert partitions.owned_cpus([part]) == cpus(owned)

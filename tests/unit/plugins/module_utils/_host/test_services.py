@@ -92,6 +92,8 @@ XYZ = ["/a", "xb cd", "e\tf", "AA\u00e9\u00e9", 'g"h', "i j"]
         ("Environment=A=1\nEnvironment=\nExecStart=/a $A", ["/a"]),
         ("EnvironmentFile=/env\nEnvironmentFile=\nExecStart=/a $E", ["/a"]),
         ("EnvironmentFile=/env\nExecStart=/a $E", ["/a", "1"]),
+        ("Environment=A=1 B=2\nUnsetEnvironment=A=1 B=1\nExecStart=/a ${A} ${B}", ["/a", "", "2"]),
+        ("Environment=A=1\nUnsetEnvironment=A\nUnsetEnvironment=\nExecStart=/a ${A}", ["/a", "1"]),
         # Quotes within words, what C makes of a backslash, and what means nothing.
         (r"""ExecStart=/a x"b c"d 'e\tf' \x41\101\u00e9\xc3\xa9 "g\"h" i\sj""", XYZ),
         (r"ExecStart=/a \q --b=\x4 \400 \ud800 \0", ["/a", r"\q", r"--b=\x4", r"\400", r"\ud800", r"\0"]),
