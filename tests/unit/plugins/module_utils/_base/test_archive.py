@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -156,6 +157,7 @@ WHOLE = packed(member("a", os.urandom(5000)), member("b", b"y"))
 DAMAGED: dict[str, bytes] = {
     "empty": b"",
     "no gzip": b"hello, this is no archive" * 100,
+    "no compressed data": WHOLE[:10] + b"\xff" * 100,
     "no tar": gzip.compress(b"hello" * 1000),
     "cut off": WHOLE[:-20],
     "cut off early": WHOLE[: len(WHOLE) // 2],
@@ -163,6 +165,7 @@ DAMAGED: dict[str, bytes] = {
     "wrong checksum": WHOLE[:-8] + bytes(4) + WHOLE[-4:],
     "another name than its sum is of": packed(member("a", b"x").replace(b"a", b"b", 1)),
     "a size with more digits than any": packed(member("a", b"", pax_headers={"size": "1" * 5000})),
+    "a size with too many digits": packed(member("a", b"", pax_headers={"size": "1" * 13})),
     "negative size": packed(member("a", b"", pax_headers={"size": "-5"})),
     "size of a link": packed(member("a", kind=tarfile.SYMTYPE, target="b", pax_headers={"size": "512"})),
     "bad description": packed(member("a", b"5 a=b", kind=tarfile.XHDTYPE), member("b", b"x")),
@@ -173,6 +176,15 @@ DAMAGED: dict[str, bytes] = {
 def test_what_is_damaged(tmp_path: Path, name: str) -> None:
     with pytest.raises(NodeError, match=r"^root .*node\.tar\.gz: (is|has|gives) .*; save the node again"):
         unpacked(put(tmp_path, DAMAGED[name]))
+
+
+def test_an_error_of_the_system_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_file: gzip.GzipFile, _size: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(gzip.GzipFile, "read", read)
+    with pytest.raises(NodeError, match="cannot be unpacked: Input/output error; look at the file"):
+        unpacked(put(tmp_path, WHOLE))
 
 
 def test_too_many_and_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

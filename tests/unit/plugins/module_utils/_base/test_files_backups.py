@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which of the old backups of a file are removed."""
+"""Which of the old backups of a file are removed, and copies of a file elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import remove_old_backups, replace_file
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import (
+    keep_copy,
+    remove_old_backups,
+    replace_file,
+)
 
 # Fixtures are used by their names.
 # pylint: disable=unused-import
@@ -121,3 +126,16 @@ def test_an_old_backup_that_cannot_be_removed_stays(
     assert old.exists()
     monkeypatch.setattr(os, "listdir", failing(errno.EIO))
     remove_old_backups(str(newest), 1)
+
+
+def test_a_copy_elsewhere(tmp_path: Path) -> None:
+    path, elsewhere = tmp_path / "file", tmp_path / "elsewhere"
+    path.write_bytes(b"as it is now")
+    path.chmod(0o640)
+    elsewhere.mkdir()
+    copied = Path(keep_copy(str(elsewhere), str(path), b"as it was"))
+    assert [copied] == list(elsewhere.iterdir())
+    assert (copied.read_bytes(), copied.stat().st_mode & 0o777) == (b"as it was", 0o640)
+    assert copied.name.startswith("file.")
+    with pytest.raises(NodeError, match="cannot be written"):
+        keep_copy(str(tmp_path / "nowhere"), str(path), b"as it was")

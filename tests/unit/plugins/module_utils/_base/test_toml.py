@@ -51,6 +51,8 @@ WANTED = {NRI: {"disable": "false"}, CRI: {"enable_cdi": "true"}}
         pytest.param("[[a]]\nb = 1\n[[a]]\nb = 2", ("a", "b"), None, id="a list of tables"),
         pytest.param("a = 1979-05-27 07:32:00Z", ("a",), "1979-05-27 07:32:00Z", id="a time"),
         pytest.param("a = 0x1F", ("a",), "0x1F", id="another base"),
+        pytest.param("a = [1,\r\n 2\r\n]\r\nb = 1", ("a",), [1, 2], id="a list in lines of Windows"),
+        pytest.param('a = "\\U0010FFFF\\U00110000"', ("a",), "\U0010ffff\ufffd", id="beyond all characters"),
         pytest.param("", ("a",), None, id="nothing"),
     ],
 )
@@ -65,6 +67,7 @@ def test_values(text: str, path: tuple[str, ...], value: Any) -> None:
         pytest.param("a =", "line 1: there is no value where a value begins", id="an empty value"),
         pytest.param("a = 1\na = 2", "line 2: the key a is there twice", id="a key twice"),
         pytest.param("[a]\n[b]\n[a]", "line 3: the table a is there twice", id="a table twice"),
+        pytest.param("[a.'b.c']\n[a.'b.c']", "line 2: the table a.b.c is there twice", id="a table in a table twice"),
         pytest.param("a = {b = 1, b = 2}", "line 1: the key b is there twice", id="twice in a table"),
         pytest.param("a = {b = 1, b.c = 2}", "line 1: b is a value and a table", id="both"),
         pytest.param("[a", "line 1: there is no ]", id="an open header"),
@@ -99,6 +102,23 @@ def test_what_is_no_toml(text: str, message: str) -> None:
 )
 def test_which_tables_there_are(text: str, defines: bool) -> None:
     assert parse(text).defines(NRI) is defines
+
+
+@pytest.mark.parametrize(("begin", "end", "levels"), [("[", "]", 32), ("{a = ", "}", 32), ("[{a = ", "}]", 16)])
+def test_the_deepest_that_is_read(begin: str, end: str, levels: int) -> None:
+    text = "b = %s1%s" % (begin * levels, end * levels)
+    assert parse(text).defines(("b",))
+    with pytest.raises(TOMLError, match="nested deeper than 32 times"):
+        parse(text.replace("1", begin + "1" + end))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_value_that_was_there_comes_back(newline: str) -> None:
+    lines = ["version = 2", '[plugins."io.containerd.nri.v1.nri"]', "  disable = true # so", "socket_path = '/x'", ""]
+    text = newline.join(lines)
+    changed = with_keys(text, {NRI: {"disable": "false"}})
+    assert parse(changed).value((*NRI, "disable")) is False
+    assert without_blocks(changed) == text
 
 
 def test_a_key_with_another_value_and_one_that_is_new() -> None:

@@ -108,6 +108,7 @@ def test_pod() -> None:
         }
     )
     assert (pod.uid, pod.name, pod.qos_class, pod.pod_level) == ("u1", "shop/web", None, None)
+    assert (pod.node, pod.phase, pod.overhead) == ("", "", {})
     gi = 1000 * 2**30
     assert pod.containers == (
         Container("prepare", INIT, {"cpu": 1000, "memory": gi}, {"cpu": 1000, "memory": gi}),

@@ -100,6 +100,7 @@ BAD: list[tuple[Any, str]] = [
         with_status(containerStatuses=[{"name": [], "allocatedResources": {}}]),
         "pod web: status.containerStatuses[0].name is not a text, but []",
     ),
+    (manifest(container("app"), overhead=[]), "pod web: spec.overhead is not a mapping, but []"),
     ({**manifest(container("app")), "status": 7}, "pod web: status is not a mapping, but 7"),
 ]
 

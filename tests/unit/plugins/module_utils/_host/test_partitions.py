@@ -136,3 +136,22 @@ def test_what_a_partition_owns(effective: str | None, cpus_of: str | None, probl
     own, now = (None if text is None else cpus(text) for text in (cpus_of, effective))
     part = Partition("a", "isolated", problem, own, None, now)
     assert partitions.owned_cpus([part]) == cpus(owned)
+
+
+@pytest.mark.parametrize(
+    ("style", "files", "reason"),
+    [
+        (V1, {}, "its cgroups are of version 1, which has none"),
+        (V2, {"a/cpuset.cpus.exclusive": ""}, ""),
+        (V2, {}, "the kernel of this node is too old: it has no cpuset.cpus.exclusive, as Linux has from 6.7 on"),
+        # That the topmost cgroup tells the isolated CPUs is older: it counts where no cgroup has cpusets yet.
+        (V2, {"cpuset.cpus.isolated": ""}, "the kernel of this node is too old: "),
+    ],
+)
+def test_where_there_can_be_none(tmp_path: Path, style: Style, files: Mapping[str, str], reason: str) -> None:
+    top = write_cgroups(tmp_path, style, {"a": Files("0")})
+    for name, text in files.items():
+        (top / name).write_text(text + "\n", encoding="ascii")
+    found = partitions.why_none(Hierarchy(Tree(str(tmp_path))))
+    assert found.startswith(reason)
+    assert bool(found) == bool(reason)

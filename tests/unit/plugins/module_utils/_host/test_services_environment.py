@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.service
         # A backslash at the end of a line goes on in the next, without any space; in single quotes it is a sign.
         ("A=--a=1\\\n --b=2  \n", {"A": "--a=1 --b=2"}),
         ("A=a\\\nb\n", {"A": "ab"}),
+        ("A=Xa\nX='Xb'\n", {"A": "Xa", "X": "Xb"}),
         ("A='a\\\nb'\n", {"A": "a\\\nb"}),
         ('A="x\\\ny \\q \\" \\\\ \\$ \\`" tail\n', {"A": 'xy \\q " \\ $ `tail'}),
         ('A=a\\ \\b\\"  \n', {"A": 'a b"'}),

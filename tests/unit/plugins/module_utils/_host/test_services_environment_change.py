@@ -22,6 +22,7 @@ def value_of(text: str, name: str) -> str | None:
     [
         ("", None),
         ("A=1", "1"),
+        ("A=Xy\n", "Xy"),
         ("A=1\n", "1"),
         ("  A = 1  \n", "1"),
         ("A=1\nA=2\n", "2"),

@@ -51,6 +51,12 @@ def test_what_the_kubelet_refuses_is_replaced(text: str, name: str, value: objec
     assert plan_settings({name: value}, plan.configuration).changes == {}
 
 
+def test_no_options_need_no_gate() -> None:
+    assert plan_settings({"cpu_manager_policy_options": {}}, file(""), 22).changes == {}
+    changes = plan_settings({"cpu_manager_policy_options": {"full-pcpus-only": "true"}}, file(""), 22).changes
+    assert ("featureGates", "CPUManagerPolicyOptions") in changes
+
+
 def test_check_settings() -> None:
     check_settings({})
     check_settings(DEFAULTS)

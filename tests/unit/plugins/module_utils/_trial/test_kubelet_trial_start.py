@@ -30,6 +30,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_report import trial_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format2, Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import configure
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
@@ -53,6 +56,8 @@ class Started:
         (self.root / CONFIG[1:]).parent.mkdir(parents=True)
         configure(self.root, STATIC)
         self.ending = STARTED
+        # What the machine refuses to a trial.
+        self.refused = ""
         self.plans: list[TrialPlan] = []
         # The same path here and on the node: what is there is looked at here, and who may write it on the node.
         self.program = self.have_program("kubelet")
@@ -88,8 +93,8 @@ class Started:
 
     def _carry_out(self, plan: TrialPlan, _cgroups: object) -> Ending:
         self.plans.append(plan)
-        if self.ending.failed == "never":
-            raise UntriedError("mount /: Permission denied")
+        if self.refused:
+            raise UntriedError(self.refused)
         return self.ending
 
 
@@ -222,7 +227,7 @@ def test_what_is_not_written_on_a_node_is_not_tried(started: Started) -> None:
 
 
 def test_what_the_machine_refuses_is_the_reason(started: Started) -> None:
-    started.ending = Ending(failed="never")
+    started.refused = "mount /: Permission denied"
     trial = started.trial()
     assert (trial.starts, trial.reason) == (None, "cannot be tried: mount /: Permission denied")
     assert (trial.version, trial.not_tried, trial.differs) == (None, [], False)
@@ -386,8 +391,8 @@ def test_the_same_is_not_tried_again(started: Started) -> None:
     # Pods come and go meanwhile.
     assert started.trial({}, {CONFIG: (HEADER + STATIC).encode("ascii"), CHECKPOINT: BEFORE}, before=first) is first
     assert len(started.plans) == 1
-    other = started.trial({}, {CONFIG: (HEADER + STATIC + "maxPods: 99\n").encode("ascii")}, before=first)
-    assert other.of != first.of
+    changed = started.trial({}, {CONFIG: (HEADER + STATIC + "maxPods: 99\n").encode("ascii")}, before=first)
+    assert changed.of != first.of
     assert len(started.plans) == 2
 
 
@@ -395,18 +400,16 @@ def test_the_same_is_not_tried_again(started: Started) -> None:
 
 
 def test_what_becomes_of_the_checkpoint(started: Started) -> None:
-    older = '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
-    newer = '{"policyName":"static","defaultCpuSet":"0-7","entries":{},"checksum":1}'
-    (started.root / CHECKPOINT[1:]).write_text(older, encoding="ascii")
-    started.ending = STARTED._replace(state=newer)
+    before, after = (write_checkpoint("static", State(CPUSet.parse("0-7"), {}), kind) for kind in (Format2, Format4))
+    (started.root / CHECKPOINT[1:]).write_bytes(before)
+    started.ending = STARTED._replace(state=after.decode("ascii"))
     report = trial_report(started.node(), {}, timeout=77)
     assert started.plans[0].patience == 77
-    assert set(report["checkpoint_format"]) == {"before", "after"}
-    assert report["prediction"] == {"starts": False, "findings": report["prediction"]["findings"], "unknown": []}
+    assert report["checkpoint_format"] == {"before": 2, "after": 4}
+    assert (report["starts"], report["prediction"]["starts"], report["prediction_differs"]) == (True, True, False)
     started.ending = STARTED._replace(state="no checkpoint")
     report = trial_report(started.node(), {}, {CHECKPOINT: None})
     assert report["checkpoint_format"] == {"before": None, "after": None}
-    assert report["prediction"]["starts"] is True
 
 
 def test_the_next_kubelet_is_held_against_its_own_version(started: Started) -> None:

@@ -185,6 +185,11 @@ def test_hierarchies() -> None:
     ]
 
 
+def test_a_hierarchy_whose_path_has_a_blank() -> None:
+    line = "36 30 0:29 / /sys/fs/cgroup/of\\040cpus rw - cgroup cgroup rw,cpu\n"
+    assert read_hierarchies(line) == [CgroupMount("/sys/fs/cgroup/of cpus", "cgroup", "cpu")]
+
+
 def test_without_cgroups_there_is_no_trial() -> None:
     with pytest.raises(UntriedError, match="no cgroups"):
         read_hierarchies("30 23 0:26 / / rw - ext4 /dev/vda rw\n")
@@ -205,6 +210,7 @@ FATAL = b'F1127 03:43:25.123456   12 kubelet.go:99] Failed to start ContainerMan
         ),
         (b'E1127 03:43:25.1 12 a.go:1] "Failed" node="n" err="why" more="x"', "Failed: why"),
         (b'E1127 03:43:25.1 12 a.go:1] "Failed" node="n"', "Failed"),
+        (b'E1127 03:43:25.1 12 a.go:1] "Failed" err="a\\tb\\\\c"', "Failed: a\tb\\c"),
         (b'{"ts":1.5,"caller":"a.go","msg":"command failed","err":"why"}', "command failed: why"),
         (b'{"ts":1.5,"caller"', '{"ts":1.5,"caller"'),
         (b"panic: could not restore", "panic: could not restore"),
@@ -342,3 +348,9 @@ def test_what_was_tried_is_the_same_whatever_pods_came_and_went() -> None:
     )
     assert len({digest, *(tried.digest([state]) for tried in changed)}) == 1 + len(changed)
     assert len(digest) == 32
+    turned = {path: first.contents[path] for path in reversed(list(first.contents))}
+    assert first._replace(contents={"/b": b"", **turned}).digest([state]) == (
+        first._replace(contents={**first.contents, "/b": b""}).digest([state])
+    )
+    # Of bytes that are no text.
+    assert first._replace(words=("--v=\udcff",)).digest([state]) != digest

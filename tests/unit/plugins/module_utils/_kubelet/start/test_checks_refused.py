@@ -20,6 +20,18 @@ from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._k
 )
 
 REFUSED: list[tuple[dict[str, Any], str, int, list[str]]] = [
+    # --- alone, so that nothing else has it looked at
+    (
+        {"topologyManagerScope": "node"},
+        "1s4c2t",
+        36,
+        [
+            (
+                'invalid configuration: topologyManagerScope (--topology-manager-scope) "node" must be one of:'
+                ' "container", or "pod"'
+            )
+        ],
+    ),
     # --- reservedSystemCPUs
     (
         {"reservedSystemCPUs": "0", "kubeReservedCgroup": "/runtime"},
