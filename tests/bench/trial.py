@@ -5,8 +5,7 @@
 """How long a trial start takes, what it computes, and how much longer a rollout is with one on each node.
 
 The kubelet is 1.20.2 with containerd, on this machine as a live node. Of a fleet, each host has cgroups of its own
-here, as trials on one node wait for each other; they share the CPUs of this machine, so nodes of their own take no
-longer.
+here, as trials on one node wait for each other. The hosts share the CPUs of this machine; separate nodes do not.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is changed: the areas of the code, each with the tests that can notice a change, and which changes none can."""
+"""What is changed: the areas of the code, each with its tests, and the changes that no test can notice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _named(directory: str, *names: str) -> tuple[str, ...]:
 
 
 _START = ("amount", "checks", "managers", "validation")
-# Not what acts on the kernel, which real trials test.
+# Without the files that act on the kernel: real trials test these.
 _TRIAL = ("kubelet_trial", "trial_plan", "trial_report")
 
 AREAS = {

@@ -113,7 +113,7 @@ class Trial:
 
         def work() -> int:
             if cost is not None:
-                # Nor do other Pythons that the tests start: what they compiled would be taken for the next change.
+                # Compiled code of this change would be taken for that of the next, also where tests start a Python.
                 sys.dont_write_bytecode = True
                 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
                 seconds = int(TIMES * cost.processor + SECONDS)

@@ -24,10 +24,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._base.file_cases import as_root
 
 SET_FLAGS, IMMUTABLE, APPEND_ONLY = 0x40086602, 0x10, 0x20
-
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
 
 
 @pytest.fixture
@@ -98,6 +97,7 @@ def test_root_may_write_what_belongs_to_another_user(path: Path) -> None:
     assert reason(path, 3) == ""
 
 
+@as_root
 @pytest.mark.parametrize(
     ("free", "available", "user", "has_room"), [(1, 0, 0, True), (1, 0, 7, False), (0, 1, 0, False)]
 )

@@ -102,11 +102,11 @@ def test_no_directory_above_a_file_leads_out_of_the_tree(root: Path, tree: Tree,
         (above, (tree.names, tree.files_below)),
     ):
         for call in calls:
-            # As if each were the first.
+            # Without the directories that calls before it have seen.
             tree._inside = {tree.root}
             with pytest.raises(RefusedError, match=r"up: leads out of .*; this link is not followed"):
                 call(place)
-            # And once more, with all that it has seen.
+            # And once more, with those that it has seen itself.
             with pytest.raises(RefusedError):
                 call(place)
 

@@ -21,6 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.untrust
     write_file,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.foreign import KINDS, Foreign
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._base.file_cases import as_root
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_a_link_of_roots_on_the_way_is_followed(foreign: Foreign, tmp_path: Path
     foreign.check(b"new\n")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+@as_root
 @pytest.mark.parametrize(
     ("owner", "group", "mode", "is_followed"),
     [

@@ -38,6 +38,8 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.planned import conf
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, CONFIG, STATIC
 
+from .programs import put_program
+
 UNIT = "etc/systemd/system/kubelet.service"
 STARTED = Ending("v1.36.3", 3.1, has_started=True)
 REFUSED = Ending("v1.36.3", 0.4, status=1, message="failed: no such policy")
@@ -59,7 +61,6 @@ class Started:
         # What the machine refuses to a trial.
         self.refused = ""
         self.plans: list[TrialPlan] = []
-        # The same path here and on the node: what is there is looked at here, and who may write it on the node.
         self.program = self.have_program("kubelet")
         self.serve("%s --config=%s --v=2" % (self.program, CONFIG))
         cgroups = root / "cgroups"
@@ -72,12 +73,7 @@ class Started:
         monkeypatch.setattr(kubelet_trial, "_PROGRAMS", (str(root / "programs/%s"),))
 
     def have_program(self, name: str, mode: int = 0o755) -> str:
-        path = self.root.parent / "programs" / name
-        for file in (path, Path("%s%s" % (self.root, path))):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-            file.chmod(mode)
-        return str(path)
+        return put_program(self.root, self.root.parent / "programs" / name, mode)
 
     def serve(self, command: str) -> None:
         """The node's service runs this."""

@@ -26,6 +26,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     trial_report,
 )
 
+from .programs import put_program
+
 SAID = Trial(True, version="1.37.0", seconds=3.1)
 NEXT = "/usr/local/bin/kubelet-1.37"
 REFUSAL = SAID._replace(starts=False, message="unknown flag: --x")
@@ -116,21 +118,16 @@ def test_files_that_no_kubelet_has(files: dict[str, Any], text: str, remedy: str
 def test_a_program_is_one_that_only_root_can_have_put_there(tmp_path: Path) -> None:
     tree = Tree(str(tmp_path))
     program = tmp_path / "kubelet"
-    # The same path here and on the node.
-    on_node = Path("%s%s" % (tmp_path, program))
-    on_node.parent.mkdir(parents=True)
     for path in (str(program), "kubelet", str(tmp_path)):
         with pytest.raises(InputError) as error:
             check_program(tree, path)
         assert (error.value.what, error.value.where) == ("%s is no program on this node" % path, "program")
-    for file in (program, on_node):
-        file.touch(0o644)
+    put_program(tmp_path, program, 0o644)
     with pytest.raises(InputError):
         check_program(tree, str(program))
-    for file in (program, on_node):
-        file.chmod(0o755)
+    put_program(tmp_path, program)
     check_program(tree, str(program))
-    on_node.chmod(0o757)
+    put_program(tmp_path, program, 0o757)
     with pytest.raises(RefusedError, match="others may write it") as refusal:
         check_program(tree, str(program))
     assert "nothing was started" in refusal.value.remedy

@@ -227,7 +227,7 @@ def test_a_text_that_cannot_be_read_leaves_what_stands_beside_it() -> None:
     assert found.state == WHOLE._replace(pod_assignments={})
 
 
-def test_members_outside_that_are_others_with_a_right_checksum() -> None:
+def test_entries_outside_that_differ_and_have_a_right_checksum() -> None:
     checkpoint = decode_checkpoint(GOOD)
     assert isinstance(checkpoint, Format4)
     outer = checkpoint.outer
