@@ -10,7 +10,7 @@ Source: systemd.unit(5), systemd.service(5) and systemd.exec(5).
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterator, Mapping, NamedTuple, Tuple
+from typing import Callable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from .._base.errors import NodeError, RefusedError
 from .._base.tree import LARGEST_OF_KUBELET, Tree
@@ -377,6 +377,30 @@ def read_service(tree: Tree, service: str) -> Service:
         if name in variables and (not equals or variables[name].value == value):
             del variables[name]
     return Service(_in_place(command, variables), variables, files)
+
+
+class Command(NamedTuple):
+    """A command that systemd runs for a service beside its program: the setting, the file, and the words."""
+
+    setting: str
+    path: str
+    words: list[str]
+
+
+def commands_of(tree: Tree, service: str, settings: Sequence[str]) -> list[Command]:
+    """Return the commands of these settings, such as ExecStartPre, of one setting after the other, in order."""
+    variables = read_service(tree, service).variables
+    found: dict[str, list[Command]] = {name: [] for name in settings}
+    for path, name, value in settings_of(tree, service):
+        if name not in found:
+            continue
+        if not value:
+            # It takes back what came before.
+            found[name].clear()
+            continue
+        words = [resolved(word, service) for word in command_words(value) or ()]
+        found[name].append(Command(name, path, _in_place(words, variables)))
+    return [command for commands in found.values() for command in commands]
 
 
 def missing_files(tree: Tree, service: str) -> list[Variable]:

@@ -107,6 +107,20 @@ def has_service(tree: Tree, service: str) -> bool:
     return any(tree.exists("%s/%s" % (place, name), follow=False) for place in _UNIT_PLACES for name in names)
 
 
+def services_with(tree: Tree, word: str) -> list[str]:
+    """Return the services, without their ending, whose name or unit has this word in it. Templates do not count."""
+    found: dict[str, bool] = {}
+    for place in _UNIT_PLACES:
+        try:
+            names = tree.names(place)
+        except (NodeError, RefusedError):
+            continue
+        for name in names:
+            if name.endswith(_SERVICE) and "@" not in name and name not in found:
+                found[name] = word in name or word in _text(tree, "%s/%s" % (place, name))
+    return [name[: -len(_SERVICE)] for name in sorted(found) if found[name]]
+
+
 def unit_settings(tree: Tree, unit: str, name: str) -> list[tuple[str, str]]:
     """What each of the files of a unit gives a setting of its own section, in order: (path, value)."""
     return _values(tree, unit_paths(tree, unit), section_of(unit), name)

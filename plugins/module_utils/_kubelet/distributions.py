@@ -44,6 +44,8 @@ class FlagFile(NamedTuple):
 
     path: str
     form: str = ENVIRONMENT
+    # Where the distribution's own source has these flags, from which it writes them again.
+    writer: str = ""
 
 
 class Distribution(NamedTuple):
@@ -82,7 +84,10 @@ class Distribution(NamedTuple):
 
 
 _KUBEADM_FLAGS = (
-    FlagFile("/var/lib/kubelet/kubeadm-flags.env"),
+    FlagFile(
+        "/var/lib/kubelet/kubeadm-flags.env",
+        writer="nodeRegistration.kubeletExtraArgs of kubeadm's configuration",
+    ),
     FlagFile("/etc/default/kubelet"),
     FlagFile("/etc/sysconfig/kubelet"),
 )
@@ -127,7 +132,7 @@ DISTRIBUTIONS = (
     Distribution(
         "GKE",
         "/home/kubernetes/kubelet-config.yaml",
-        flag_files=(FlagFile("/etc/default/kubelet"),),
+        flag_files=(FlagFile("/etc/default/kubelet", writer="the kubeletConfig of the node pool"),),
         place=NOWHERE,
         pointer="nodes are made anew: use the node pool's kubeletConfig",
     ),
@@ -136,7 +141,7 @@ DISTRIBUTIONS = (
         "/etc/default/kubeletconfig.json",
         sign=r"--config[= ]/etc/default/kubeletconfig\.json|kubernetes\.azure\.com/",
         marks=("/opt/azure/containers", "/etc/default/kubeletconfig.json"),
-        flag_files=(FlagFile("/etc/default/kubelet"),),
+        flag_files=(FlagFile("/etc/default/kubelet", writer="the kubeletConfig of the node pool"),),
         place=NOWHERE,
         pointer="nodes are made anew: use the kubeletConfig of a new node pool",
     ),
@@ -149,7 +154,12 @@ DISTRIBUTIONS = (
     Distribution(
         "kubespray",
         "/etc/kubernetes/kubelet-config.yaml",
-        flag_files=(FlagFile("/etc/kubernetes/kubelet.env"),),
+        flag_files=(
+            FlagFile(
+                "/etc/kubernetes/kubelet.env",
+                writer="kubelet_custom_flags, or kubelet_node_custom_flags, of kubespray's inventory",
+            ),
+        ),
         pointer="its next run writes the file anew: give its inventory the same settings, those without a variable"
         " there in kubelet_config_extra_args",
     ),
@@ -157,7 +167,7 @@ DISTRIBUTIONS = (
         "EKS AL2023",
         "/etc/kubernetes/kubelet/config.json",
         "/etc/kubernetes/kubelet/config.json.d",
-        flag_files=(FlagFile("/etc/eks/kubelet/environment"),),
+        flag_files=(FlagFile("/etc/eks/kubelet/environment", writer="spec.kubelet.flags of the NodeConfig"),),
         pointer="nodeadm writes the file anew at each boot: give the NodeConfig the same in spec.kubelet.config",
     ),
     Distribution(
@@ -169,7 +179,7 @@ DISTRIBUTIONS = (
         "kOps",
         "/var/lib/kubelet/kubelet.conf",
         marks=("/opt/kops/conf/kube_env.yaml", "/var/lib/kubelet/kubelet.conf"),
-        flag_files=(FlagFile("/etc/sysconfig/kubelet"),),
+        flag_files=(FlagFile("/etc/sysconfig/kubelet", writer="spec.kubelet of the cluster or its instance group"),),
         pointer="nodeup writes the file anew whenever it runs, and on each new machine: give the cluster, or its"
         " instance group, the same in spec.kubelet",
     ),
@@ -180,6 +190,13 @@ DISTRIBUTIONS = (
         flag_files=(FlagFile("/var/lib/kubelet/extra_args"),),
         pointer="gardener-node-agent writes the file anew when the shoot changes: give the shoot the same in"
         " spec.kubernetes.kubelet, or in kubernetes.kubelet of the worker pool",
+    ),
+    Distribution(
+        "RKE1",
+        sign=r"/kubecfg-kube-node\.yaml( |$)",
+        marks=("/etc/kubernetes/ssl/kubecfg-kube-node.yaml",),
+        place=NOWHERE,
+        pointer="rke makes the kubelet's container anew: use services.kubelet.extra_args in cluster.yml",
     ),
     Distribution(
         "RKE2",

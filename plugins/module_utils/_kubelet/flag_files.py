@@ -19,6 +19,7 @@ from .configuration import is_json, read_document
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .effective import NAMES, GivenFlag, read_flags
 from .flags import END_OF_FLAGS, split_flags
+from .units import KUBELET, kubelet_words
 
 # The command line of a kubelet as modules return it and are given it again: nothing of it but what is read. Pure.
 #
@@ -247,8 +248,8 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
         others = read_flags(arguments, told) if _is_kubelet(arguments) else []
         return [flag for flag in others if flag.name not in names] + given
     if not arguments:
-        arguments, told = unit_command(tree, service), _unit(service)
-        if not _is_kubelet(arguments):
+        arguments, told = unit_words(tree, distribution), _unit(service)
+        if not arguments:
             return from_files
     # The files show where a flag comes from.
     return _by_file(read_flags(arguments, told), [*_in_unit(tree, service, list), *from_files])
@@ -262,15 +263,35 @@ def _by_file(flags: Sequence[GivenFlag], in_files: Sequence[GivenFlag]) -> list[
 
 def _in_unit(tree: Tree, service: str, read: Callable[[Sequence[str]], list[str]]) -> list[GivenFlag]:
     """The flags in the drop-in and environment files of a unit. read: what of their words the kubelet is given."""
-    texts = [(path, value) for path, name, value in settings_of(tree, service) if name == "ExecStart"]
-    words = [(path, command_words(value) or []) for path, value in texts]
-    words += [(given.path, split_words(given.value)) for given in read_service(tree, service).variables.values()]
     return [
         flag
-        for path, some in words
+        for path, some in _words_of_unit(tree, service)
         if not path.endswith("/%s.service" % service)
         for flag in read_flags(read(some), tree.path(path))
     ]
+
+
+def _words_of_unit(tree: Tree, service: str) -> Iterator[tuple[str, list[str]]]:
+    """The words in each file of a unit, and in each of its environment files: (path on the node, words)."""
+    for path, name, value in settings_of(tree, service):
+        if name == "ExecStart":
+            yield path, command_words(value) or []
+    for given in read_service(tree, service).variables.values():
+        yield given.path, split_words(given.value)
+
+
+def place_of_flag(tree: Tree, distribution: Distribution, name: str) -> str:
+    """Return the last file that gives a flag, by its path here; empty where none is seen."""
+    places = [
+        *((tree.path(path), words) for path, words in _words_of_unit(tree, service_of(tree, distribution))),
+        *_words_in_files(tree, distribution),
+    ]
+    return next((path for path, words in reversed(places) if any(word.partition("=")[0] == name for word in words)), "")
+
+
+def writer_of(distribution: Distribution, path: str) -> str:
+    """Return what of a distribution's own source writes the flags in this file again; empty where nothing does."""
+    return next((file.writer for file in distribution.flag_files if path.endswith(file.path)), "")
 
 
 def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
@@ -300,7 +321,7 @@ def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str])
     """
     is_in_files = distribution.place == FLAGS or distribution.has_kubelet_args
     if not is_in_files:
-        arguments = arguments or unit_command(tree, service_of(tree, distribution))
+        arguments = arguments or unit_words(tree, distribution)
         if _is_kubelet(arguments):
             return list(arguments[1:])
     words = [word for _path, some in _words_in_files(tree, distribution) for word in some]
@@ -330,12 +351,17 @@ def _with_others(words: list[str], others: Sequence[str]) -> list[str]:
     return [*kept, *words, *behind]
 
 
+def unit_words(tree: Tree, distribution: Distribution) -> list[str]:
+    """Return the kubelet's command line as its unit has it; empty where that starts another program."""
+    return kubelet_words(unit_command(tree, service_of(tree, distribution)))
+
+
 def _unit(service: str) -> str:
     return "the unit %s.service" % service
 
 
 def _is_kubelet(arguments: Sequence[str]) -> bool:
-    return posixpath.basename(arguments[0]) == "kubelet" if arguments else False
+    return posixpath.basename(arguments[0]) == KUBELET if arguments else False
 
 
 def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
@@ -353,7 +379,7 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
 
 def _words_in_files(tree: Tree, distribution: Distribution) -> Iterator[tuple[str, list[str]]]:
     """The words in each file that gives a distribution's kubelet flags: (path here, words)."""
-    for path, form in distribution.flag_files:
+    for path, form, _writer in distribution.flag_files:
         if form == KUBELET_ARG:
             yield from _kubelet_arg_words(tree, path)
         elif tree.exists(path):

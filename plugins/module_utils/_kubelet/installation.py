@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence
 from .._base.command import Run, run_command
 from .._base.errors import NodeError, Note
 from .._base.tree import Tree
+from .._host.only_root import fault_of
 from .distributions import (
     DISTRIBUTIONS,
     Distribution,
@@ -342,6 +343,27 @@ _VERSION = re.compile(r"\bv(1\.[0-9]+\.[0-9]+)")
 
 
 _run_program = partial(run_command, patience=10)
+# With --version they say it and end; a snap's program would be started.
+_SAY_THEIR_VERSION = ("kubelet", "k3s", "rke2")
+
+
+def stopped_version(tree: Tree, distribution: Distribution, run: Run = _run_program) -> str:
+    """Return the version of the kubelet that its unit starts on this machine, as in 1.35.6; empty where it is not said.
+
+    The program is run only if it has the name of one that says its version, and nobody but root can have put it there.
+    """
+    # Imported here: most kubelets run.
+    from .._host.services import unit_command
+    from .units import kubelet_words
+
+    command = unit_command(tree, service_of(tree, distribution))
+    program = next(iter(kubelet_words(command) or command), "")
+    if os.path.basename(program) not in _SAY_THEIR_VERSION or not os.path.isabs(program):
+        return ""
+    try:
+        return "" if fault_of(tree, program) else version_in(run([program, "--version"]))
+    except (OSError, ValueError, NodeError):
+        return ""
 
 
 def running_version(pid: int, run: Run = _run_program) -> str:
@@ -379,12 +401,14 @@ class Installation(NamedTuple):
     kubelet_root: str
     # The flags that count, in order.
     flags: tuple[GivenFlag, ...] = ()
-    # What it was started with; empty where none runs and none is given.
+    # What it was started with, or its unit starts it with; empty where neither is known and none is given.
     command_line: tuple[str, ...] = ()
     # Of the running kubelet.
     pid: int | None = None
     # What is strange about it, for people.
     notes: tuple[str, ...] = ()
+    # The service that starts it, where the files of that do not say with which words.
+    unread_unit: str = ""
 
     def to_dict(self, tree: Tree) -> dict[str, Any]:
         """Plain data, as drift_info returns it, without what may be secret."""
@@ -423,17 +447,28 @@ def find_installation(
     process, notes = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
     distribution = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
-    if distribution is None and not arguments and config_path is None:
-        return None
-    distribution = distribution or UNKNOWN
+    unread_unit = ""
+    if distribution is None:
+        # Imported here: most kubelets are of a distribution with files of its own.
+        from .units import find_unit
+
+        unit = find_unit(tree)
+        if unit is None and not arguments and config_path is None:
+            return None
+        distribution = UNKNOWN
+        if unit is not None:
+            distribution = UNKNOWN._replace(services=(unit.service,))
+            unread_unit = "" if unit.words or arguments else unit.service
     flags: list[GivenFlag] = []
+    words = arguments
     named_path = config_dir = root = None
     pid = None if process is None else process.pid
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .effective import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
-        from .flag_files import find_flags, replaced_notes
+        from .flag_files import find_flags, replaced_notes, unit_words
 
+        words = arguments or tuple(unit_words(tree, distribution))
         flags = find_flags(tree, distribution, arguments, pid)
         notes = (*notes, *replaced_notes(tree, distribution))
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
@@ -450,9 +485,10 @@ def find_installation(
         config_dir,
         kubelet_root or _expanded(root) or distribution.kubelet_root,
         tuple(flags),
-        arguments,
+        words,
         pid,
         notes,
+        unread_unit,
     )
 
 

@@ -19,6 +19,7 @@ from .configuration import API_VERSION, KIND, KubeletConfiguration
 from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
 from .effective import (
     FEATURE_GATES,
+    NAMES,
     EffectiveConfiguration,
     GivenFlag,
     arguments_for,
@@ -26,7 +27,7 @@ from .effective import (
     read_flags,
     values_of,
 )
-from .flag_files import kubelet_arg_file, kubelet_args, line_words, replaced_lists, with_lines
+from .flag_files import kubelet_arg_file, kubelet_args, line_words, replaced_lists, with_lines, writer_of
 from .installation import Installation
 from .settings import SETTINGS, SettingsPlan, written
 from .yaml_nodes import REMOVE, value_at
@@ -83,7 +84,7 @@ def plan_files(sources: Sources, plan: SettingsPlan, wanted: Iterable[str], mino
             distribution = sources.installation.distribution
             raise RefusedError("%s manages its kubelets itself" % distribution.name, remedy=distribution.pointer)
         done = {FILE: _in_file, DROP_IN: _in_drop_in, FLAGS: _in_flags}[place](sources, plan)
-        _check_effect(done, plan.changes)
+        _check_effect(done, plan.changes, sources.installation)
         files.append(done.change)
     return [file for file in files if file.before != file.after]
 
@@ -248,7 +249,7 @@ def _with_options(wanted: Iterable[str], settings: Mapping[str, object]) -> list
 # --- the law ----------------------------------------------------------------------------------------
 
 
-def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object]) -> None:
+def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object], installation: Installation) -> None:
     for path, value in changes.items():
         found = value_at(done.configuration.values, path)
         if not _means(path, value, found):
@@ -258,10 +259,13 @@ def _check_effect(done: _Written, changes: Mapping[tuple[str, ...], object]) -> 
             what = "%s overrides the configuration file"
             if len(path) > 1 and done.configuration.has_flag(path[0]):
                 what = "%%s takes the place of the whole %s of the configuration file" % path[0]
+            places = [flag.source for flag in installation.flags if NAMES.get(path[0]) == flag.name]
+            writer = writer_of(installation.distribution, places[-1]) if places else ""
+            there = "there and from %s (which writes it again)" % writer if writer else "there"
             raise RefusedError(
                 what % done.configuration.origin(path, has_value=True),
                 where=".".join(path),
-                remedy="remove it there, restart the kubelet, run again",
+                remedy="remove it %s, restart the kubelet, run again" % there,
             )
 
 

@@ -22,7 +22,15 @@ from .._kubelet.distributions import (
     KUBELET_ROOT,
     MEMORY_STATE_NAME,
 )
-from .._kubelet.installation import Installation, Search, find_installation, running_version, search_kubelet, why_unseen
+from .._kubelet.installation import (
+    Installation,
+    Search,
+    find_installation,
+    running_version,
+    search_kubelet,
+    stopped_version,
+    why_unseen,
+)
 from ..cpuset import CPUSet
 
 if TYPE_CHECKING:
@@ -201,7 +209,7 @@ class Node:
     def configuration(self) -> Configuration | None:
         """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
         file = self.file()
-        if self.installation is None or (file is None and self.config_path is not None):
+        if self.installation is None or (file is None and (self.config_path or self.installation.unread_unit)):
             return None
         drop_ins, flags = self.drop_ins(), self.installation.flags
         if file is not None and not drop_ins and not flags:
@@ -222,6 +230,8 @@ class Node:
             if error.kind == PERMISSION:
                 raise
             return None, error
+        if configuration is None and self.installation is not None and self.installation.unread_unit:
+            return None, self.missing()
         if configuration is None and self.installation is not None and self.installation.command_line:
             where = self.tree.path(str(self.config_path))
             remedy = "put it back from a backup beside it (%s.*~), or run the playbook rollback" % where
@@ -271,6 +281,14 @@ class Node:
                 remedy=remedy,
                 kind="no_configuration",
             )
+        if self.installation is not None:
+            return NodeError(
+                "the unit %s.service starts a kubelet by a shell, and what that reads is not known"
+                % self.installation.unread_unit,
+                where=self.tree.root,
+                remedy=remedy,
+                kind="no_configuration",
+            )
         return NodeError(
             "no kubelet runs here, and there is no file of one",
             where=self.tree.root,
@@ -305,8 +323,10 @@ class Node:
         return elsewhere(self.installation.distribution, wanted, companions, found)
 
     def _running_version(self) -> str | None:
-        if not self.tree.live or self.installation is None or self.installation.pid is None:
+        if not self.tree.live or self.installation is None:
             return None
+        if self.installation.pid is None:
+            return stopped_version(self.tree, self.installation.distribution) or None
         return running_version(self.installation.pid) or None
 
     def parsed(self, path: str) -> KubeletConfiguration:

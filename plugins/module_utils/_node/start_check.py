@@ -26,9 +26,9 @@ from .._kubelet.distributions import (
     has_unit,
     service_of,
 )
-from .._kubelet.flag_files import find_words, handed_over, kubelet_arg_paths
+from .._kubelet.flag_files import find_words, handed_over, kubelet_arg_paths, place_of_flag, writer_of
 from .._kubelet.gates import Gates
-from .._kubelet.installation import may_give_flags
+from .._kubelet.installation import Installation, may_give_flags
 from .._kubelet.placement import Sources, plan_files
 from .._kubelet.settings import check_wishes, needed_config, plan_settings, start_error
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
@@ -228,6 +228,8 @@ def given_of(node: Node) -> GivenToKubelet:
     path, directory = installation.config_path, installation.config_dir
     if path is not None and not installation.command_line and not tree.exists(path, follow=False):
         raise node.missing()
+    if path is None and installation.unread_unit:
+        raise node.missing()
     distribution, arguments = installation.distribution, installation.command_line
     words: list[str] = []
     if arguments or may_give_flags(tree, distribution):
@@ -392,10 +394,29 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     installation = node.installation
     if installation is not None and installation.flags:
         answers = with_replaced(node, answers)
+    if installation is not None:
+        answers = [_with_places(node.tree, installation, prediction) for prediction in answers]
     service = "" if installation is None else service_of(node.tree, installation.distribution)
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
     return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
+
+
+def _with_places(tree: Tree, installation: Installation, prediction: Prediction) -> Prediction:
+    """The prediction, whose remedies for flags that are refused name the files that give these."""
+    if prediction.checked is not None:
+        return prediction
+
+    def placed(finding: Finding) -> Finding:
+        name = finding.where.partition("=")[0]
+        place = place_of_flag(tree, installation.distribution, name) if name.startswith("--") else ""
+        if not place or not finding.fatal:
+            return finding
+        writer = writer_of(installation.distribution, place)
+        written = ", and %s writes it there again" % writer if writer else ""
+        return finding._replace(remedy="%s; it is in %s%s" % (finding.remedy, place, written))
+
+    return prediction._replace(findings=[placed(finding) for finding in prediction.findings])
 
 
 def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> Prediction:

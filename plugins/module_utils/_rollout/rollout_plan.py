@@ -706,7 +706,8 @@ def _whole(
         report = with_runtime(report, node, runtime, terms.drain)
     else:
         report = {**report, FACT: None}
-    if trial.mode == NEVER or start is None or not starts_kubelet(report):
+    # A refusal of what is there keeps the node from being changed, too.
+    if trial.mode == NEVER or start is None or not (starts_kubelet(report) or report["found_refusal"]):
         return {**report, "trial": None}
     # Imported here: most nodes need no change.
     from .._trial.kubelet_trial import with_trial

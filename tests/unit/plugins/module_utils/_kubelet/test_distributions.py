@@ -101,6 +101,7 @@ COMMAND_LINES = [
     ("EKS AL2", "/usr/bin/kubelet --config /etc/kubernetes/kubelet/kubelet-config.json"),
     ("kOps", "/usr/local/bin/kubelet --cloud-provider=external --config=/var/lib/kubelet/kubelet.conf --v=2"),
     ("Gardener", "/opt/bin/kubelet --config=/var/lib/kubelet/config/kubelet --kubeconfig=/var/lib/kubelet/kubeconfig"),
+    ("RKE1", "kubelet --kubeconfig=/etc/kubernetes/ssl/kubecfg-kube-node.yaml --root-dir=/var/lib/kubelet"),
     ("RKE2", "kubelet --config-dir=/var/lib/rancher/rke2/agent/etc/kubelet.conf.d --containerd=/run/k3s/containerd"),
     ("k3s", "/usr/local/bin/k3s server"),
     ("k3s", "/usr/local/bin/k3s agent --server https://10.0.0.1:6443"),

@@ -33,6 +33,8 @@ def refusal(root: Path, version: str, wanted: Mapping[str, Any]) -> str:
 FLAG = "--cpu-manager-policy=none"
 UNIT = "[Service]\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml $A\n"
 UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
+# Of the file of kubespray in which its inventory gives the kubelet flags.
+WRITER = "kubelet_custom_flags, or kubelet_node_custom_flags, of kubespray's inventory"
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,10 @@ UNIT_DROP_IN = "/etc/systemd/system/kubelet.service.d/20-cpus.conf"
 def test_what_counts_before(name: str, files: Mapping[str, str], origin: str, tmp_path: Path) -> None:
     kubelet = KUBELETS[name]
     root = write_node(tmp_path / "node", kubelet._replace(files={**kubelet.files, **files}))
+    there = "there and from %s (which writes it again)" % WRITER if origin.endswith("/kubelet.env") else "there"
     assert refusal(root, kubelet.version, {"cpu_manager_policy": "static"}) == (
-        "cpuManagerPolicy: %s overrides the configuration file; remove it there, restart the kubelet, run again"
-        % origin.format(root=root)
+        "cpuManagerPolicy: %s overrides the configuration file; remove it %s, restart the kubelet, run again"
+        % (origin.format(root=root), there)
     )
     # What it gives may stay as it is, and other settings may change.
     assert planned(root, kubelet.version, {"cpu_manager_policy": "none"}) == []

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Units that remove the kubelet's states: plugins/module_utils/_kubelet/state_removal.py."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.state_removal import (
+    SURE,
+    UNCLEAR,
+    UNREAD,
+    removals,
+)
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+
+UNIT = "etc/systemd/system/kubelet.service"
+CPUS, MEMORY = "/var/lib/kubelet/cpu_manager_state", "/var/lib/kubelet/memory_manager_state"
+RM = "/bin/rm -f "
+
+
+def how_of(root: Path) -> str:
+    found = removals(Tree(str(root)), "kubelet", [CPUS, MEMORY])
+    return found[CPUS].how if CPUS in found else ""
+
+
+@pytest.mark.parametrize(
+    ("command", "how"),
+    [
+        # Directly.
+        (RM + CPUS, SURE),
+        ("-/usr/bin/rm " + CPUS, SURE),
+        ("/usr/bin/unlink " + CPUS, SURE),
+        ("/bin/rm -rf /var/lib/kubelet", SURE),
+        ("/bin/rm -f %s %s" % (MEMORY, CPUS), SURE),
+        ("/usr/bin/env rm -f " + CPUS, SURE),
+        ("/bin/mv %s /var/lib/kubelet/old" % CPUS, SURE),
+        ("/bin/mv /var/lib/kubelet /var/lib/kubelet.old", SURE),
+        ("/usr/bin/find /var/lib/kubelet -maxdepth 1 -name *_manager_state -delete", SURE),
+        ("/usr/bin/find /var/lib/kubelet -name *_state -mtime +1 -delete", UNCLEAR),
+        ("/usr/bin/truncate -s 0 " + CPUS, UNCLEAR),
+        # What leaves it alone.
+        (RM + MEMORY, ""),
+        ("/bin/rm -rf /var/lib/kubelet/pods", ""),
+        ("/bin/rm -f /var/lib/kubelet", ""),
+        # No shell, and so no pattern.
+        ("/bin/rm -f /var/lib/kubelet/*_state", ""),
+        ("/bin/mv /tmp/state " + CPUS, ""),
+        ("/usr/bin/find /var/lib/kubelet -name *.log -delete", ""),
+        ("/usr/bin/find /var/lib/kubelet -name *_state", ""),
+        ("/bin/mkdir --parents /etc/kubernetes/manifests", ""),
+        ("/sbin/iptables -P FORWARD ACCEPT -w 5", ""),
+        ("/bin/sh -xc '! /usr/bin/systemctl is-enabled --quiet nm-cloud-setup.service'", ""),
+        (
+            "/bin/sh -c \"systemd-cgls /system.slice | grep -Eo '[0-9]+ a' | awk '{print $1}' | xargs -r kill\"",
+            "",
+        ),
+        # By a shell.
+        ("/bin/sh -c 'rm -f %s'" % CPUS, SURE),
+        ("/bin/bash -ec 'rm -f /var/lib/kubelet/*_manager_state'", SURE),
+        ("/bin/sh -c '[ -f %s ] && rm %s'" % (CPUS, CPUS), SURE),
+        ("/bin/sh -c 'if [ -f %s ]; then rm %s; fi'" % (CPUS, CPUS), SURE),
+        ("/bin/sh -c 'mkdir -p /run/x; D=/var/lib/kubelet; rm -rf $D/cpu_manager_state'", SURE),
+        ("/bin/sh -c 'if grep -q none %s; then rm %s; fi'" % (CPUS, CPUS), UNCLEAR),
+        ("/bin/sh -c 'test -e /etc/keep || rm %s'" % CPUS, UNCLEAR),
+        ("/bin/sh -c 'echo > %s'" % CPUS, UNCLEAR),
+        ("/bin/sh -c 'ls /x | xargs rm'", UNREAD),
+        ("/bin/sh -c 'rm -f \"$$FILE\"'", UNREAD),
+        ("/bin/sh -c '# rm %s'" % CPUS, ""),
+        # By a program that cannot be read.
+        ("/opt/prepare-node", UNREAD),
+        ("/bin/sh /opt/missing.sh", UNREAD),
+    ],
+)
+def test_what_a_unit_does_to_the_state_before_the_kubelet_starts(command: str, how: str, tmp_path: Path) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s\nExecStart=/usr/bin/kubelet\n" % command).encode())
+    assert how_of(tmp_path) == how
+
+
+@pytest.mark.parametrize("setting", ["ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost"])
+def test_each_command_around_the_kubelet_counts(setting: str, tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Service]\nExecStart=/usr/bin/kubelet\n")
+    write(tmp_path, UNIT + ".d/20-states.conf", ("[Service]\n%s=%s%s\n" % (setting, RM, CPUS)).encode())
+    (removal,) = removals(Tree(str(tmp_path)), "kubelet", [CPUS, MEMORY]).values()
+    assert removal == (SURE, "%s in %s" % (setting, tmp_path / (UNIT + ".d/20-states.conf")))
+
+
+def test_a_command_that_a_drop_in_takes_back_does_not_count(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s%s\nExecStart=/usr/bin/kubelet\n" % (RM, CPUS)).encode())
+    write(tmp_path, UNIT + ".d/20-none.conf", b"[Service]\nExecStartPre=\n")
+    assert how_of(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("#!/bin/bash\nset -e\n# states\nrm -f \\\n  %s\n" % CPUS, SURE),
+        ("#!/usr/bin/env sh\nfor f in /var/lib/kubelet/*_state; do rm $f; done\n", UNREAD),
+        ("#!/bin/sh\nmkdir -p /etc/kubernetes\n", ""),
+        ("#!/usr/bin/python3\nimport os\n", UNREAD),
+        ("\x7fELF", UNREAD),
+    ],
+)
+@pytest.mark.parametrize("starter", ["", "/bin/bash "])
+def test_a_script_is_read(script: str, how: str, starter: str, tmp_path: Path) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s/opt/prepare.sh\nExecStart=/x\n" % starter).encode())
+    write(tmp_path, "opt/prepare.sh", script.encode())
+    assert how_of(tmp_path) == how
+
+
+def test_what_is_sure_counts_before_what_is_not(tmp_path: Path) -> None:
+    commands = "".join("ExecStartPre=%s\n" % command for command in ("/opt/a", RM + CPUS, "/opt/b"))
+    write(tmp_path, UNIT, ("[Service]\n%sExecStart=/x\n" % commands).encode())
+    assert how_of(tmp_path) == SURE
+
+
+def test_a_script_of_a_script_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Service]\nExecStartPre=/opt/a\nExecStart=/x\n")
+    write(tmp_path, "opt/a", b"#!/bin/sh\n/opt/a\nsh /opt/a\n")
+    assert how_of(tmp_path) == UNREAD
+
+
+def test_what_a_hostile_script_makes_of_its_variables_stays_small(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Service]\nExecStartPre=/opt/a\nExecStart=/x\n")
+    write(tmp_path, "opt/a", b"#!/bin/sh\nA=%s\n%s\n" % (b"x" * 30000, b"$A " * 10000))
+    tracemalloc.start()
+    try:
+        assert how_of(tmp_path) == UNREAD
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
