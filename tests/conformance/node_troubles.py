@@ -59,6 +59,9 @@ ALIGNED = (
     "cpuManagerPolicyOptions: {align-by-socket: 'true'}\n"
 )
 FLAG = {"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-period=1s\n"}
+UNIT = "[Service]\nExecStartPre=%s\nExecStart=/usr/bin/kubelet --config=" + CONFIG + "\n"
+REMOVING = {"/etc/systemd/system/kubelet.service": UNIT % ("/bin/rm -f " + CHECKPOINT)}
+HARMLESS_UNIT = {"/etc/systemd/system/kubelet.service": UNIT % "/bin/mkdir -p /etc/kubernetes/manifests"}
 KUBESPRAY = EMPTY._replace(files={}).having(
     {
         "/etc/kubernetes/kubelet-config.yaml": HEADER + STATIC,
@@ -307,6 +310,7 @@ NODE_TROUBLES: dict[str, Trouble] = {
     "configuration changed after the start": Trouble(
         ["kubelet-not-restarted"], RUNNING._replace(changed=(CONFIG,)), RUNNING
     ),
+    "unit that removes the states": Trouble(["states-removed"], SOUND.having(REMOVING), SOUND.having(HARMLESS_UNIT)),
     "two kubelets": Trouble(
         ["kubelet-ambiguous"], RUNNING.having(process(8, "/usr/bin/kubelet", "--config=" + CONFIG)), RUNNING
     ),

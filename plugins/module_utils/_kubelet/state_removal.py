@@ -18,10 +18,11 @@ from typing import Iterator, NamedTuple, Sequence
 
 from .._base.errors import NodeError, RefusedError
 from .._base.tree import Tree
-from .._host.services import commands_of, split_words
+from .._host.services import Command, commands_of, split_words
 
 # All that systemd runs around a kubelet. What is removed when it ends is not there at its next start.
 _SETTINGS = ("ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost")
+_AFTER_START = "ExecStartPost"
 # It removes the file; it names the file, and what it does is not clear; it cannot be read.
 SURE, UNCLEAR, UNREAD = "sure", "unclear", "unread"
 _REMOVERS = frozenset(("mv", "rm", "unlink"))
@@ -41,15 +42,14 @@ sysctl systemctl systemd-cgls tc test touch tr true udevadm umount wget
 _WRITERS = frozenset(("cp", "dd", "install", "ln", "sed", "tee", "truncate"))
 # Words of a shell before a command, and those after which it need not run.
 _BEFORE_COMMAND = frozenset(("!", "do", "else", "if", "then", "until", "while", "{"))
-_BRANCH = re.compile(r"(?:^|[\s;&|])(?:case|elif|else|for|if|select|until|while)\s|\|\||[()`]|\$\(")
-# A condition that only asks whether a file is there.
-_IF_THERE = re.compile(r"(?:^|(?<=[\s;&|]))if\s+(?:\[+|test)\s+-[efrs]\s+[^\s;\]]+\s*\]*\s*(?=[;\n])")
-_SEPARATOR = re.compile(r"&&|\|\||[;&|\n]")
+_BRANCHES = frozenset(("case", "elif", "else", "for", "if", "select", "until", "while"))
+_ENDS = frozenset(("done", "esac", "fi", "}"))
+_SEPARATOR = re.compile(r"(\|\||[;&|\n])")
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*", re.MULTILINE)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(\S*)")
+_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=(\S*)")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _LARGEST_SCRIPT, _LONGEST_VALUE = 1 << 16, 256
-_MOST_STEPS = 4
+_MOST_STEPS, _MOST_STARS = 4, 4
 
 
 class Removal(NamedTuple):
@@ -58,24 +58,49 @@ class Removal(NamedTuple):
     how: str
     source: str
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the file is surely not there."""
+        return self.how == SURE
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a command names the file."""
+        return self.how != UNREAD
+
 
 def removals(tree: Tree, service: str, paths: Sequence[str]) -> dict[str, Removal]:
     """Return {path: Removal} of the files, by their paths on the node, that the unit of a service may remove."""
     found: dict[str, Removal] = {}
-    for setting, source, words in commands_of(tree, service, _SETTINGS):
-        for path in paths:
-            how = _of_command(tree, words, path, 0)
-            if how and (path not in found or _rank(how) > _rank(found[path].how)):
-                found[path] = Removal(how, "%s in %s" % (setting, tree.path(source)))
+    for command, path, how in _effects(tree, service, paths):
+        if path not in found or _rank(how) > _rank(found[path].how):
+            found[path] = Removal(how, "%s in %s" % (command.setting, tree.path(command.path)))
     return found
+
+
+def commands_without_secrets(tree: Tree, service: str, paths: Sequence[str]) -> list[Command]:
+    """Return the commands by which the unit may remove these files, as plain ones of which removals() says the same."""
+    plain = {SURE: ["/bin/rm", "-f"], UNCLEAR: ["/usr/bin/truncate", "-s", "0"], UNREAD: ["/left-out"]}
+    return [
+        command._replace(words=[*plain[how], *([] if how == UNREAD else [path])])
+        for command, path, how in _effects(tree, service, paths)
+    ]
+
+
+def _effects(tree: Tree, service: str, paths: Sequence[str]) -> Iterator[tuple[Command, str, str]]:
+    """Yield (command, path, how) for each command and file that it may remove."""
+    for command in commands_of(tree, service, _SETTINGS):
+        for path in paths:
+            how = _of_command(tree, command.words, path, 0)
+            if how == SURE and command.setting == _AFTER_START:
+                # The kubelet may have written another one by its end.
+                how = UNCLEAR
+            if how:
+                yield command, path, how
 
 
 def _rank(how: str) -> int:
     return ("", UNREAD, UNCLEAR, SURE).index(how)
-
-
-def _strongest(found: Iterator[str]) -> str:
-    return max(found, key=_rank, default="")
 
 
 def _of_command(tree: Tree, words: Sequence[str], path: str, steps: int, in_shell: bool = False) -> str:
@@ -109,26 +134,35 @@ def _of_find(words: Sequence[str], path: str) -> str:
     tests = words[start:]
     removes = "-delete" in tests or any(posixpath.basename(word) in _REMOVERS for word in tests)
     names = [text for name, text in zip(tests, tests[1:]) if name in ("-name", "-path", "-wholename")]
-    matches = all(fnmatchcase(path, text) or fnmatchcase(posixpath.basename(path), text) for text in names)
+    matches = all(_fits(path, text) or _fits(posixpath.basename(path), text) for text in names)
     if not removes or not matches or not any(_is_below(path, place) for place in words[:start]):
         return ""
     return SURE if _PLAIN_TESTS.issuperset(word for word in tests if word.startswith("-")) else UNCLEAR
 
 
 def _of_remover(name: str, words: Sequence[str], path: str, in_shell: bool) -> str:
-    flags = [word for word in words if word.startswith("-") and word != "-"]
-    targets = [word for word in words if word not in flags]
+    flags = [word for word in words if word.startswith("-")]
+    targets = [word for word in words if not word.startswith("-")]
     if name == "mv" and not any(flag.startswith(("-t", "--target")) for flag in flags):
         targets = targets[:-1]
-    takes_all = name == "mv" or any(re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive", flag) for flag in flags)
+    takes_all = name == "mv" or any(_is_recursive(flag) for flag in flags)
     if any(_matches(path, target, in_shell) or (takes_all and _is_below(path, target, in_shell)) for target in targets):
         return SURE
     return UNREAD if any("$" in target for target in targets) else ""
 
 
+def _is_recursive(flag: str) -> bool:
+    return flag == "--recursive" or (not flag.startswith("--") and not {"r", "R"}.isdisjoint(flag))
+
+
 def _matches(path: str, target: str, in_shell: bool) -> bool:
     target = posixpath.normpath(target)
-    return path == target or (in_shell and path.count("/") == target.count("/") and fnmatchcase(path, target))
+    return path == target or (in_shell and path.count("/") == target.count("/") and _fits(path, target))
+
+
+def _fits(text: str, pattern: str) -> bool:
+    # With many stars, Python before 3.9 takes time without end.
+    return pattern.count("*") <= _MOST_STARS and fnmatchcase(text, pattern)
 
 
 def _is_below(path: str, target: str, in_shell: bool = False) -> bool:
@@ -162,17 +196,24 @@ def _of_script(tree: Tree, text: str, path: str, steps: int) -> str:
     text = _COMMENT.sub("", text.replace("\\\n", " "))
     names = {name: value for name, value in _ASSIGNMENT.findall(text) if len(value) <= _LONGEST_VALUE}
     text = _VARIABLE.sub(lambda found: names.get(found.group(1), found.group()), text)
-    how = _strongest(
-        _of_command(tree, words, path, steps + 1, in_shell=True) for words in map(_simple, _SEPARATOR.split(text))
-    )
-    if how == SURE and _BRANCH.search(_IF_THERE.sub("", text)):
+    parts = _SEPARATOR.split(text)
+    commands = [split_words(part) for part in parts[::2]]
+    how = max((_of_command(tree, _simple(words), path, steps + 1, True) for words in commands), key=_rank)
+    if how == SURE and ("||" in parts or any(sign in text for sign in "()`") or any(map(_is_branch, commands))):
         return UNCLEAR
     return UNCLEAR if how != SURE and path in text and ">" in text else how
 
 
-def _simple(text: str) -> list[str]:
-    """Return the words of a simple command, without what a shell has before it."""
-    words = split_words(text)
-    while words and (words[0] in _BEFORE_COMMAND or _ASSIGNMENT.fullmatch(words[0])):
-        del words[0]
-    return [] if words[:1] in (["fi"], ["done"], ["}"], ["esac"]) else words
+def _is_branch(words: Sequence[str]) -> bool:
+    """Return whether what follows need not run. A condition that only asks whether a file is there does not count."""
+    asks = words[1:2] and words[1] in ("[", "[[", "test") and words[2:3] and words[2] in ("-e", "-f", "-r", "-s")
+    return bool(words) and words[0] in _BRANCHES and not (words[0] == "if" and asks)
+
+
+def _simple(words: Sequence[str]) -> Sequence[str]:
+    """Return a simple command without what a shell has before it."""
+    start = next(
+        (at for at, word in enumerate(words) if word not in _BEFORE_COMMAND and not _ASSIGNMENT.fullmatch(word)),
+        len(words),
+    )
+    return [] if words[start : start + 1] and words[start] in _ENDS else words[start:]

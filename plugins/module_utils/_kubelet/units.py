@@ -23,8 +23,8 @@ _STARTERS = frozenset(("chrt", "env", "ionice", "nice", "numactl", "prlimit", "s
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 # What a shell makes something else of.
 _OF_SHELL = re.compile(r"[;&|<>()`$*?\[\]{}~#\\\n]")
-# A kubelet that a shell starts, in a text that is not read further.
-_NAMED = re.compile(r"(?:^|[\s;&|(\"'])(?:/[^\s\"']*/)?kubelet(?=[\s\"';&|)]|$)")
+# What is between the words of a script.
+_BETWEEN_WORDS = re.compile(r"[\s;&|()\"']")
 
 
 class KubeletUnit(NamedTuple):
@@ -67,7 +67,7 @@ def kubelet_words(command: Sequence[str]) -> list[str]:
 
 
 def _starts_in_shell(command: Sequence[str]) -> bool:
-    return bool(_NAMED.search(_script(command)))
+    return any(posixpath.basename(word) == KUBELET for word in _BETWEEN_WORDS.split(_script(command)))
 
 
 def _script(command: Sequence[str]) -> str:

@@ -32,6 +32,7 @@ from ..topology.model import Topology
 
 if TYPE_CHECKING:
     from .._kubelet.start.predict import Prediction, Starts
+    from .._kubelet.state_removal import Removal
     from .container_cpus import Observed
 
 
@@ -212,7 +213,8 @@ def report(
     actions = [WRITE_CONFIGURATION] if drift else []
     if refusal is not None:
         drift.append(_problem_row(START, "starts", "refused: " + refusal.problem, refusal))
-    if config is not None and judgement.verdict == REFUSED:
+    is_removed = starts.removal is not None and starts.removal.is_sure
+    if config is not None and judgement.verdict == REFUSED and not is_removed:
         # Where the kubelet would refuse it with both, the reason is that of the next start, and of a repair.
         refused_now = _checkpoint_refusal(starts.found, checkpoint)
         drift.append(
@@ -233,11 +235,12 @@ def report(
     found_refusal = _found_refusal(starts.found)
     if found_refusal and refusal is None:
         notes.append(Note("kubelet-would-not-start", "%s: %s" % (NO_RESTART, found_refusal)))
-    elif not found_refusal:
+    elif not found_refusal and not is_removed:
         found_refusal = _checkpoint_refusal(starts.found, checkpoint)
         if found_refusal:
             notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
     notes += [
+        *_removal_notes(starts.removal, judgement.state),
         *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
         *ignored_key_notes(starts.found.ignored, configuration),
         *replaced_map_notes(configuration),
@@ -276,6 +279,17 @@ def report(
         "enforcement": enforcement,
         "notes": notes,
     }
+
+
+def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
+    """What becomes of exclusive CPUs where the kubelet's unit removes the state that has them."""
+    if removal is None or not removal.is_seen or state is None or not (state.assignments or state.pod_assignments):
+        return []
+    text = (
+        "%s %s the CPU manager's state: each restart of the kubelet assigns the CPUs of running pods anew;"
+        " drain the node before, or remove the command"
+    )
+    return [Note("states-removed", text % (removal.source, "removes" if removal.is_sure else "may remove"))]
 
 
 def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:

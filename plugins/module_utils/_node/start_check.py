@@ -34,6 +34,7 @@ from .._kubelet.settings import check_wishes, needed_config, plan_settings, star
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
+from .._kubelet.state_removal import Removal, removals
 from ..state.acceptance import REFUSED, CPUManagerConfig, checkpoint_after, judge, restore_state
 from ..state.assignments import State
 from ..state.checkpoint import restore_error
@@ -448,7 +449,7 @@ def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Co
     if prediction is None:
         prediction = predict(found, host)
     planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction)
-    return Starts(*_of_node(node, prediction, planned))
+    return Starts(*_of_node(node, prediction, planned), state_removals(node).get(node.checkpoint_path))
 
 
 def _planned(
@@ -543,15 +544,38 @@ def with_states(
     checked = prediction.checked
     if checked is None:
         return prediction
+    removed = state_removals(node)
     found = [
-        *checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
-        *memory_state_findings(memory_state, node, checked),
+        *_if_kept(
+            removed.get(node.checkpoint_path),
+            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
+        ),
+        *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
     findings = [entry for entry in found if isinstance(entry, Finding)]
     unknown = [entry for entry in found if isinstance(entry, Unknown)]
     return prediction._replace(
         findings=[*checked.before, *findings, *checked.after], unknown=[*prediction.unknown, *unknown]
     )
+
+
+def state_removals(node: Node) -> dict[str, Removal]:
+    """Return {path: Removal} of the managers' states that the kubelet's unit may remove before it starts."""
+    installation = node.installation
+    service = "" if installation is None else service_of(node.tree, installation.distribution)
+    return removals(node.tree, service, node.state_paths) if service and has_unit(node.tree, service) else {}
+
+
+def _if_kept(removal: Removal | None, found: Iterable[Finding | Unknown]) -> Iterator[Finding | Unknown]:
+    """What is found of a state, as far as the kubelet finds that state at its start."""
+    if removal is not None and removal.is_sure:
+        return
+    for entry in found:
+        if removal is not None and isinstance(entry, Finding) and entry.fatal:
+            text = "the kubelet would refuse it (%s), unless %s removes it before, which cannot be read for sure"
+            yield Unknown(text % (entry.text, removal.source), entry.where)
+        else:
+            yield entry
 
 
 def states_after(node: Node) -> dict[str, bytes | None]:
@@ -575,8 +599,8 @@ def _bytes(content: bytes | Exception | None) -> bytes | None:
 
 def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
     """What becomes of the memory manager's state with a configuration of which this is predicted."""
-    content = node.memory_state()
-    if content is None or prediction.checked is None:
+    content, removal = node.memory_state(), state_removals(node).get(node.memory_state_path)
+    if content is None or prediction.checked is None or (removal is not None and removal.is_sure):
         return MemoryPlan(content, "")
     return plan_memory_state(content, memory_config(node, prediction.checked))
 
@@ -621,11 +645,12 @@ def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str =
 
 def _stored_states(node: Node) -> tuple[bytes | CheckpointError | None, bytes | MemoryStateError | None]:
     """What the kubelet's managers read at their start; errors where they cannot."""
-    checkpoint = stored_state(node.tree, node.checkpoint_path)
-    return (
-        CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint,
-        stored_state(node.tree, node.memory_state_path),
+    removed = state_removals(node)
+    checkpoint, memory_state = (
+        None if path in removed and removed[path].is_sure else stored_state(node.tree, path)
+        for path in node.state_paths
     )
+    return CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint, memory_state
 
 
 def _restart_findings(state: State | None, path: str, checked: Checked, topology: CPUTopology) -> Iterator[Finding]:

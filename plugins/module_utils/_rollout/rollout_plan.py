@@ -67,6 +67,7 @@ from .._node.start_check import (
     predict_start,
     predicted_starts,
     read_sources,
+    state_removals,
     stored_state,
     with_states,
 )
@@ -147,7 +148,8 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
         plan = _rollout_plan(node, wanted, refusals, journal is not None)
     restarts = START_KUBELET in plan["actions"]
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
-    drain = restarts and needs_drain(plan["actions"], plan["drift"]) and not is_dead
+    moves_pods = needs_drain(plan["actions"], plan["drift"]) or _is_removed(node)
+    drain = restarts and moves_pods and not is_dead
     losses, start = plan.pop("losses"), plan.pop("start")
     # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
     has_service = terms.manage_service or node.is_saved
@@ -426,9 +428,17 @@ def _start_of(node: Node, prediction: Prediction, wanted: Mapping[str, object]) 
     """With which states the kubelet starts, also where it is predicted to refuse something else."""
     checkpoint, config = node.checkpoint(), config_if_certain(prediction)
     planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
+    if _is_removed(node):
+        planned = None
     repaired = {node.checkpoint_path: planned} if planned != checkpoint else {}
     removed = {node.memory_state_path: None} if memory_plan(node, prediction).changed else {}
     return PlannedStart({**repaired, **removed}, wanted)
+
+
+def _is_removed(node: Node) -> bool:
+    """Whether the kubelet's unit removes the CPU manager's state before each start."""
+    removal = state_removals(node).get(node.checkpoint_path)
+    return removal is not None and removal.is_sure
 
 
 def refused_start(node: Node, wanted: Mapping[str, object]) -> PlannedStart:
@@ -440,10 +450,11 @@ def _both_losses(
     node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
 ) -> list[CPUManagerError]:
     """What containers that run would lose."""
-    from .._node.checkpoint_plan import loss_error, plan_valid
+    from .._node.checkpoint_plan import loss_error, plan_absent, plan_valid
 
+    plan = plan_absent(checkpoint) if _is_removed(node) else plan_valid(checkpoint, config)
     errors = [
-        loss_error(node.tree.path(node.checkpoint_path), plan_valid(checkpoint, config)),
+        loss_error(node.tree.path(node.checkpoint_path), plan),
         memory_loss_error(node.tree.path(node.memory_state_path), memory),
     ]
     return [error for error in errors if error is not None]

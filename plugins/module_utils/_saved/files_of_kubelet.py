@@ -49,6 +49,7 @@ from .._kubelet.redaction import (
     variables_of,
     words_redacted,
 )
+from .._kubelet.state_removal import commands_without_secrets
 from .._node.node import Node
 from .._node.start_check import restored_paths
 from ..state.restored import DEVICES, DamageError, Restored, with_numbered_devices, without_content
@@ -69,7 +70,7 @@ def save_kubelet(collector: Collector, node: Node, redact: bool) -> None:
     changes = _changes(node, redact)
     installation = node.installation
     if installation is not None:
-        _save_units(collector, installation.distribution)
+        _save_units(collector, installation.distribution, node.state_paths)
         _save_process(collector, installation)
         if installation.distribution.cri_socket != CONTAINERD:
             collector.mark(installation.distribution.cri_socket)
@@ -160,20 +161,23 @@ def _needed(tree: Tree, service: str) -> dict[str, bool]:
     return {name: is_value for command in commands for name, is_value in variables_of(command).items()}
 
 
-def _save_units(collector: Collector, distribution: Distribution) -> None:
+def _save_units(collector: Collector, distribution: Distribution, states: Sequence[str]) -> None:
     """Save the units that may start the kubelet, and the environment files that they name."""
     for service in distribution.services:
         collector.mark(_WANTS % service)
         needed = _needed(collector.tree, service)
-        unit = _of_text(partial(_unit_redacted, service=service, needed=needed))
+        removing = commands_without_secrets(collector.tree, service, states)
         for path in unit_paths(collector.tree, service + ".service"):
-            collector.file(path, unit)
+            lines = ["%s=%s\n" % (each.setting, " ".join(each.words)) for each in removing if each.path == path]
+            unit = partial(_unit_redacted, service=service, needed=needed, more="".join(lines))
+            collector.file(path, _of_text(unit))
         for path in read_service(collector.tree, service).files:
             collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
 
 
-def _unit_redacted(text: str, service: str, needed: Mapping[str, bool]) -> str:
-    return unit_redacted(list(settings_in(text, SECTION)), lambda value: assignments_of(value, service), needed)
+def _unit_redacted(text: str, service: str, needed: Mapping[str, bool], more: str) -> str:
+    settings = list(settings_in(text, SECTION))
+    return unit_redacted(settings, lambda value: assignments_of(value, service), needed) + more
 
 
 def _save_process(collector: Collector, installation: Installation) -> None:

@@ -487,6 +487,15 @@ _ALL = (
         _RESTART,
     ),
     Check(
+        "states-removed",
+        WARNING,
+        "The kubelet's unit removes its states",
+        "Without the CPU manager's state, a kubelet that starts knows of no container's CPUs: it assigns those of all"
+        " running pods anew, so that they move to other CPUs, and refuses no old state. What a repair writes there is"
+        " removed, too, so none is planned.",
+        "Drain the node before each restart of its kubelet, or remove the command from the unit.",
+    ),
+    Check(
         "running-kubelet-differs",
         WARNING,
         "The running kubelet has another setting than its files",

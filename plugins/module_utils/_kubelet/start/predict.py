@@ -24,6 +24,7 @@ from .checks import check_decoded, gate_refusal
 from .findings import Checked, Finding, Host, StartError, Unknown, UnpredictableError, refused
 
 if TYPE_CHECKING:
+    from ..state_removal import Removal
     from .findings import StartError
     from .loading import DropIns, FileState, GateCheck, Ignored
 
@@ -224,10 +225,14 @@ class Prediction(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """What is predicted of a start: of the node as it is found, its managers' states aside, and with what is wanted."""
+    """What is predicted of a start: of the node as it is found, its managers' states aside, and with what is wanted.
+
+    removal: why the kubelet may not find its CPU manager's state then.
+    """
 
     found: Prediction
     planned: Prediction
+    removal: Removal | None = None
 
 
 # The whole way of a prediction: flags, files, drop-ins, and all that is checked of what they make together.

@@ -17,6 +17,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.distributions import KUBELET_ROOT
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.state_removal import removals
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved import files_of_machine as saved_files
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.collector import Collector
@@ -132,16 +134,43 @@ def test_a_unit_gives_the_same_command(tmp_path: Path) -> None:
     files = {UNIT: unit, UNIT + ".d/5.conf": drop_in, "/etc/kubelet.env": b'C="c $d"\nSECRET=hunter2\n'}
     collector, found = saved(tmp_path / "node", files)
     assert all(b"hunter2" not in content for content in found.values())
-    for path, content in found.items():
-        copy = tmp_path / "copy" / path.lstrip("/")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(content)
     expected = unit_command(collector.tree, "kubelet")
-    assert unit_command(Tree(str(tmp_path / "copy")), "kubelet") == expected
+    assert unit_command(written(found, tmp_path / "copy"), "kubelet") == expected
     assert expected == [
         *("/usr/bin/kubelet", "--v=2", "--node-labels=1 2", "--x", "--pod-cidr=%c $d"),
         *("--cgroup-root=$D", "--root-dir=/kubelet%"),
     ]
+
+
+@pytest.mark.parametrize("setting", ["ExecStartPre", "ExecStartPost", "ExecStopPost"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "-/bin/sh -c 'TOKEN=hunter2 curl --header hunter2 x; rm -f /var/lib/kubelet/*_manager_state'",
+        "/bin/truncate -s 0 %s/cpu_manager_state" % KUBELET_ROOT,
+        "/opt/prepare --token=hunter2",
+        "/bin/mkdir -p /etc/hunter2",
+    ],
+)
+def test_a_unit_removes_the_same_states_and_tells_no_secret(setting: str, command: str, tmp_path: Path) -> None:
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config=%s\n" % CONFIG
+    drop_in = "[Service]\n%s=/bin/rm -rf %s\n%s=\n%s=%s\n" % (setting, KUBELET_ROOT, setting, setting, command)
+    collector, found = saved(tmp_path / "node", {UNIT: unit.encode(), UNIT + ".d/5.conf": drop_in.encode()})
+    assert all(b"hunter2" not in content for content in found.values())
+    states = Node(collector.tree).state_paths
+    of_node, of_copy = (
+        {path: removal.how for path, removal in removals(tree, "kubelet", states).items()}
+        for tree in (collector.tree, written(found, tmp_path / "copy"))
+    )
+    assert of_copy == of_node
+
+
+def written(found: dict[str, bytes], root: Path) -> Tree:
+    for path, content in found.items():
+        copy = root / path.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+    return Tree(str(root))
 
 
 def test_the_names_of_the_runtime_become_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
