@@ -31,10 +31,12 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
     MEMORY_STATE,
     MEMORY_STATIC,
     OWN_ID,
+    OWN_POD,
     RUNNING,
     SOUND,
     STATIC,
     cgroups,
+    container_path,
     memory_state,
     process,
     state,
@@ -62,6 +64,9 @@ FLAG = {"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--cpu-manager-reconcile-peri
 UNIT = "[Service]\nExecStartPre=%s\nExecStart=/usr/bin/kubelet --config=" + CONFIG + "\n"
 REMOVING = {"/etc/systemd/system/kubelet.service": UNIT % ("/bin/rm -f " + CHECKPOINT)}
 HARMLESS_UNIT = {"/etc/systemd/system/kubelet.service": UNIT % "/bin/mkdir -p /etc/kubernetes/manifests"}
+OWN = container_path(OWN_POD, OWN_ID)
+EXCLUSIVE_ABOVE = {"/sys/fs/cgroup/%s/cpuset.cpus.exclusive" % path: "1,5\n" for path in (KUBEPODS, OWN_POD)}
+NO_PARTITION = {OWN: Files("1,5", "0", partition="isolated invalid (Parent is not a partition root)")}
 KUBESPRAY = EMPTY._replace(files={}).having(
     {
         "/etc/kubernetes/kubelet-config.yaml": HEADER + STATIC,
@@ -309,6 +314,16 @@ NODE_TROUBLES: dict[str, Trouble] = {
     # --- the kubelet ----------------------------------------------------------------------------------
     "configuration changed after the start": Trouble(
         ["kubelet-not-restarted"], RUNNING._replace(changed=(CONFIG,)), RUNNING
+    ),
+    "node in a container": Trouble(
+        ["cpus-out-of-reach"],
+        SOUND.having({"/sys/fs/cgroup/cpuset.cpus.effective": "1-7\n"}),
+        SOUND.having({"/sys/fs/cgroup/cpuset.cpus.effective": "0-7\n"}),
+    ),
+    "container that is no partition": Trouble(
+        ["container-partition-invalid"],
+        SOUND.having(EXCLUSIVE_ABOVE)._replace(cgroups={**cgroups(), **NO_PARTITION}),
+        SOUND.having(EXCLUSIVE_ABOVE),
     ),
     "unit that removes the states": Trouble(["states-removed"], SOUND.having(REMOVING), SOUND.having(HARMLESS_UNIT)),
     "two kubelets": Trouble(

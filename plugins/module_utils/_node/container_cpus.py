@@ -161,6 +161,10 @@ def cuts(version: int, cpus: CPUSet, wanted: CPUSet) -> bool:
     return not wanted <= cpus if version == 1 or cpus else False
 
 
+# What has the topmost cgroup, where that lacks CPUs and no partition has them.
+NODE_ITSELF = "the container that this node is"
+
+
 def ways_out(missing: CPUSet, narrow: Sequence[str] = ()) -> str:
     """What can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
     reserve = "reserve CPUs %s, too, with strict-cpu-reservation (from 1.32 on), so that no container is given them"

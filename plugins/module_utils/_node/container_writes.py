@@ -21,7 +21,20 @@ from ..state.acceptance import STATIC, CPUManagerConfig
 from ..state.assignments import State
 from ..state.repair import pins_of, repair
 from ..topology.kubelet_view import CPUTopology
-from .container_cpus import ENDED, FAILED, KEPT, SKIPPED, WRITE, WRITTEN, ContainerRow, Running, cuts, ways_out, widened
+from .container_cpus import (
+    ENDED,
+    FAILED,
+    KEPT,
+    NODE_ITSELF,
+    SKIPPED,
+    WRITE,
+    WRITTEN,
+    ContainerRow,
+    Running,
+    cuts,
+    ways_out,
+    widened,
+)
 
 # What to write so that each container has its CPUs. Pure: it reads and writes nothing.
 
@@ -101,10 +114,11 @@ def _lacking(version: int, cgroups: Mapping[str, Cgroup], outside: str, missing:
     narrow = [cgroup.path for cgroup in above if cuts(version, cgroup.cpus or CPUSet(), missing)]
     holders = ", ".join(_holders(cgroups, missing, outside))
     owners = ("exclusive cgroups" if version == 1 else "partitions") + " have them: %s; " % holders if holders else ""
+    wide = narrow if len(narrow) > 1 else ["it"] if narrow else [] if holders else [NODE_ITSELF]
     return RefusedError(
         "has no CPUs %s, and is not the kubelet's to widen" % missing,
         where=(narrow or [outside or "/"])[0],
-        remedy=owners + ways_out(missing, narrow if len(narrow) > 1 else ["it"] * len(narrow)),
+        remedy=owners + ways_out(missing, wide),
     )
 
 

@@ -14,6 +14,7 @@ from .._base.journal_file import LAST, OPEN, SERVICES
 from .._base.tree import LARGEST_OF_KUBELET, Tree, is_number
 from .._base.versions import NEWEST_MINOR, minor_version, version_notes
 from .._host.only_root import program_notes
+from .._host.reach import reach_notes
 from .._kubelet.configuration import KubeletConfiguration
 from .._kubelet.distributions import (
     CHECKPOINT_NAME,
@@ -381,6 +382,7 @@ class Node:
         is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self.kubelet_notes()
+        notes += reach_notes(self.tree, self.topology.online)
         if self.kubelet_pid is not None:
             notes += not_restarted_notes(self)
         if any(self.tree.exists(path, follow=False) for path in SERVICES):

@@ -11,6 +11,7 @@ from typing import Any, Mapping
 from .._base.arguments import Arguments
 from .._base.errors import InputError, call_more_options, option
 from .._base.tree import Tree, is_number
+from .._host.reach import check_reach
 from ..cpuset import CPUSet
 from ..policy.reservation import PACKED, SPREAD, CurveStep, Reservation, count_by_curve, named_cpus, plan_reservation
 from ..topology.model import Topology
@@ -65,8 +66,9 @@ def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reser
     """The reservation for a request with one of `count`, `fraction`, `curve`, and the planner's other options.
 
     A count is taken to the letter; the share that a fraction or a curve gives is rounded up to whole cores.
-    Raises InputError.
+    Raises InputError, and RefusedError for a node that is a container without all CPUs.
     """
+    check_reach(tree, topology.online)
     ways = [way for way in ("count", "fraction", "curve") if request.get(way) is not None]
     if len(ways) != 1:
         what = "says in several ways how many CPUs" if ways else "does not say how many CPUs"

@@ -642,6 +642,22 @@ _ALL = (
         "Give the host's slices the reserved CPUs only (AllowedCPUs= of systemd).",
     ),
     Check(
+        "cpus-out-of-reach",
+        DANGER,
+        "The node is a container that lacks CPUs which its kubelet assigns",
+        "The kubelet counts the CPUs in /sys, which shows all of the machine also in a container. Where the container"
+        " that is the node (LXD, Proxmox, kind, k3d, systemd-nspawn) has fewer, pods are assigned CPUs on which they"
+        " cannot run, and share the others. No reservation is planned there.",
+        "Give the container all CPUs in its own configuration, or run the kubelet in a virtual machine.",
+    ),
+    Check(
+        "container-partition-invalid",
+        NOTE,
+        "A container is to be a partition, and the kernel does not take it for one",
+        "Its CPUs are not its own: others may run there, and the kernel balances load over them.",
+        "Do what the reason says, then start the container again.",
+    ),
+    Check(
         "kubepods-narrow",
         NOTE,
         "The cgroup of all pods lacks CPUs that are assigned to containers",
