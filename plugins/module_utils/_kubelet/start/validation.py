@@ -282,7 +282,9 @@ def _enforcement_faults(fields: FieldValues, name: str, compressible: bool) -> I
                 "%s (--%s-cgroup) must be specified when %s in %s (--enforce-node-allocatable)"
                 % (field, kind, included if compressible else '"%s" contained' % kind, _ENFORCE),
                 "the kubelet has no cgroup to limit",
-                "set %s, or remove %s from %s" % (field, name, _ENFORCE),
+                # With a list of reserved CPUs, no such cgroup may be set.
+                ("" if fields.text("reservedSystemCPUs") else "set %s, or " % field)
+                + "remove %s from %s" % (name, _ENFORCE),
                 field,
             )
     if fields.minor >= _NONE_IS_NONE_SINCE and not fields.is_true(_QOS):
