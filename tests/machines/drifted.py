@@ -45,7 +45,8 @@ def starts_of(configuration: KubeletConfiguration, wanted: Mapping[str, Any], ho
         planned = plan_settings(wanted, configuration, host.minor).configuration
     except ConfigurationError:
         planned = configuration
-    return Starts(*(predict_values(each.values, host, each.source) for each in (configuration, planned)))
+    found, then = (predict_values(each.values, host, each.source) for each in (configuration, planned))
+    return Starts(found, then)
 
 
 def told(

@@ -449,7 +449,8 @@ def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Co
     if prediction is None:
         prediction = predict(found, host)
     planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction)
-    return Starts(*_of_node(node, prediction, planned), state_removals(node).get(node.checkpoint_path))
+    as_found, as_planned = _of_node(node, prediction, planned)
+    return Starts(as_found, as_planned, state_removals(node).get(node.checkpoint_path))
 
 
 def _planned(
