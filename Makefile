@@ -166,10 +166,10 @@ bad-days: $(TESTING) $(LINK) ## Kill commands at random tasks on damaged nodes; 
 	@PAIRS=$(PAIRS) SEED=$(SEED) pytest -n $(JOBS) --timeout 0 -rP tests/cluster/test_bad_days.py
 
 .PHONY: hostile
-hostile: $(TESTING) ## Read what strangers wrote: damaged files and flags, answers, archives and names; HOSTILE=100000 SEED=1 says how many and which
+hostile: $(TESTING) ## Read what strangers wrote: damaged files and flags, answers, archives, manifests, objects of an API server and names; HOSTILE=100000 SEED=1 says how many and which
 	@HOSTILE=$(HOSTILE) SEED=$(SEED) pytest --timeout 0 -rP tests/conformance/test_hostile_starts.py \
 		tests/conformance/test_hostile_checkpoints.py tests/unit/test_patterns.py \
-		$(addprefix tests/unit/plugins/,plugin_utils/report/test_hostile_answers.py $(addprefix module_utils/,test_cpuset.py \
+		$(addprefix tests/unit/plugins/,plugin_utils/test_hostile_objects.py plugin_utils/report/test_hostile_answers.py $(addprefix module_utils/,test_cpuset.py \
 		_base/test_archive.py _base/test_tree.py _saved/test_collector.py _cgroup/test_hierarchy.py _isolation/test_sample_usage.py))
 
 .PHONY: lives

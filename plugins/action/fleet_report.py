@@ -167,5 +167,5 @@ def _terms(given: Given) -> ReportTerms:
         max_age = duration_of(given["max_age"]) if given["max_age"] else None
     except InputError as error:
         raise InputError(error.what, option("max_age"), error.remedy) from error
-    baseline = read_baseline(given["baseline"]) if given["baseline"] else None
+    baseline = read_baseline(given["baseline"], given["fleet"]) if given["baseline"] else None
     return ReportTerms(given["title"], time.time(), given["fleet"], given["hosts"], max_age, baseline)

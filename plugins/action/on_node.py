@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 from ..plugin_utils.guarded_action import GuardedAction
 
-MODULES = ("command", "copy", "fetch", "file", "find", "service", "stat", "systemd_service", "tempfile", "wait_for")
+MODULES = ("command", "copy", "file", "service", "stat", "systemd_service", "wait_for")
 
 
 class ActionModule(GuardedAction):

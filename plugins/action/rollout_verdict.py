@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import Counter
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
@@ -19,7 +20,15 @@ from ..module_utils._base.errors import MALFORMED, InputError, NodeError, Refuse
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
 from ..plugin_utils.guarded_action import GuardedAction
 from ..plugin_utils.impact.fleet import HOMELESS, Cluster, cluster_of_nodes, impact_of
-from ..plugin_utils.impact.gate import FAIL_ON, NEVER, checked_waivers, impact_text, stopping, with_waivers
+from ..plugin_utils.impact.gate import (
+    FAIL_ON,
+    NEVER,
+    check_clusters,
+    checked_waivers,
+    impact_text,
+    stopping,
+    with_waivers,
+)
 from ..plugin_utils.impact.workloads import Remarks, owners_of
 from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
 from ..plugin_utils.report.checks import API, NODES
@@ -207,19 +216,20 @@ class ActionModule(GuardedAction):
             if given["fail_on"] == HOMELESS:
                 what = "is %s, and nodes alone do not tell whether another one takes a pod" % HOMELESS
                 raise InputError(what, option("fail_on"), "take refused or never, or ask the API server")
-            clusters = [cluster_of_nodes({host.name: host.plan for host in hosts}, remarks)]
+            clusters, names = [cluster_of_nodes({host.name: host.plan for host in hosts}, remarks)], [""]
         else:
-            clusters = self._clusters(hosts, given["fail_on"], task_vars, remarks)
+            asked = self._asked(hosts, remarks)
+            names = list(asked)
+            check_clusters(waivers, names, option("waivers"))
+            clusters = self._clusters(asked, given["fail_on"], task_vars, remarks)
         with _of_cluster():
-            impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10])
+            impact = with_waivers(impact_of(clusters, remarks), waivers, _now()[:10], *names[:1])
         if given["dest"]:
             put_file(given["dest"], [json.dumps(impact, indent=1) + "\n"])
         return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
 
-    def _clusters(
-        self, hosts: Sequence[PlannedHost], fail_on: str, task_vars: Mapping[str, Any], remarks: Remarks
-    ) -> list[Cluster]:
-        """What the API servers of these hosts say."""
+    def _asked(self, hosts: Sequence[PlannedHost], remarks: Remarks) -> dict[str, list[PlannedHost]]:
+        """The hosts of each cluster whose API server is asked, by how the cluster is told apart from others."""
         api_host = self._task.delegate_to
         asked: dict[tuple[str, str], list[PlannedHost]] = {}
         for host in hosts:
@@ -228,8 +238,24 @@ class ActionModule(GuardedAction):
                 continue
             where = tuple(str(host.fixed.get(name) or "") for name in _OF_CLUSTER)
             asked.setdefault((where[0], where[1]), []).append(host)
-        clusters, unread = [], []
+        # Two kubeconfigs may have contexts of one name.
+        times = Counter(context or kubeconfig for kubeconfig, context in asked)
+        named = {}
         for (kubeconfig, context), its_hosts in asked.items():
+            name = context or kubeconfig
+            named[line(name if times[name] < 2 else "%s in %s" % (context, kubeconfig))] = its_hosts
+        return named
+
+    def _clusters(
+        self,
+        asked: Mapping[str, Sequence[PlannedHost]],
+        fail_on: str,
+        task_vars: Mapping[str, Any],
+        remarks: Remarks,
+    ) -> list[Cluster]:
+        """What the API servers of these hosts say."""
+        clusters, unread = [], []
+        for name, its_hosts in asked.items():
             try:
                 found = self._cluster(its_hosts, task_vars, remarks)
             except NodeError as error:
@@ -237,7 +263,7 @@ class ActionModule(GuardedAction):
                 for host in its_hosts:
                     remarks.add("left out, as their cluster does not answer (%s): %%s" % _escaped(error), host.name)
                 continue
-            clusters.append(found._replace(name=context or kubeconfig) if len(asked) > 1 else found)
+            clusters.append(found._replace(name=name) if len(asked) > 1 else found)
         # A gate does not open where nobody could look.
         if unread and (not clusters or fail_on != NEVER):
             raise unread[0].adding("what becomes of the pods is not known, and no node was changed")

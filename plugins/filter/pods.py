@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the API server says of pods, judged on the controller. Each filter is documented in the file of its name."""
+"""Pods of the API server and of manifests, on the controller. Each filter is documented in the file of its name."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any, Callable
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._base.errors import MALFORMED
+from ..module_utils._base.errors import MALFORMED, InputError
 from ..plugin_utils.rollout.pods import identities, judge_drain
+from ..plugin_utils.yaml_of_others import read_documents
 
 
 def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     def filter_(*arguments: object, **options: object) -> object:
         try:
             return function(*arguments, **options)
-        except MALFORMED as error:
+        except (InputError, *MALFORMED) as error:
             raise AnsibleFilterError(str(error)) from None
 
     return filter_
@@ -30,6 +31,7 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
         filters: dict[str, Callable[..., Any]] = {
+            "manifests": read_documents,
             "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),
             "pod_identities": identities,
         }

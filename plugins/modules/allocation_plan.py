@@ -136,19 +136,19 @@ options:
 EXAMPLES = r"""
 - name: Predict what the policy isolated would give, and what the static policy makes of isolated CPUs
   kubenode.cpu_manager.allocation_plan:
-    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | kubenode.cpu_manager.manifests }}"
     policy: isolated
     reserved_system_cpus: "0-3"
 
 - name: Predict where three replicas would go on this node
   kubenode.cpu_manager.allocation_plan:
-    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | kubenode.cpu_manager.manifests }}"
   register: plan
 
 - name: Predict the same for a machine that is still to be bought, with whole cores only
   kubenode.cpu_manager.allocation_plan:
     machine: 2 sockets x 4 NUMA nodes x 16 cores x 2 threads
-    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | kubenode.cpu_manager.manifests }}"
     cpu_manager_policy: static
     cpu_manager_policy_options:
       full-pcpus-only: "true"
@@ -162,7 +162,7 @@ EXAMPLES = r"""
 - name: Predict which pods a machine with four GPUs would refuse if CPUs, memory and GPUs are to be of one NUMA node
   kubenode.cpu_manager.allocation_plan:
     machine: 2 sockets x 16 cores x 2 threads
-    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | kubenode.cpu_manager.manifests }}"
     cpu_manager_policy: static
     reserved_system_cpus: 0,32
     topology_manager_policy: single-numa-node
@@ -178,7 +178,7 @@ EXAMPLES = r"""
 
 - name: Predict how long a request of 70 ms takes with the limit of its container
   kubenode.cpu_manager.allocation_plan:
-    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | from_yaml_all | list }}"
+    pods: "{{ lookup('ansible.builtin.file', 'deployment.yml') | kubenode.cpu_manager.manifests }}"
     bursts:
       - pod: shop/web-*
         container: nginx

@@ -15,9 +15,9 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Collects the files of a node that the modules of this collection read, and nothing else, in one small archive on the
-    node. Every module takes the archive as O(root), and returns the same for it as for the node. So it can be used for
-    bug reports, and to plan changes elsewhere. The playbook C(kubenode.cpu_manager.save) copies the archives of a fleet
-    to the controller.
+    node, or on the controller. Every module takes the archive as O(root), and returns the same for it as for the node.
+    So it can be used for bug reports, and to plan changes elsewhere. The playbook C(kubenode.cpu_manager.save) does it
+    for a fleet.
   - "Of the machine: its CPUs, caches and NUMA nodes in sysfs, the NUMA nodes of network devices, what
     C(/proc/cpuinfo), C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups, some flags
     of the kernel, its load, C(/etc/hostname) and C(/etc/os-release)."
@@ -55,8 +55,14 @@ options:
     description:
       - The archive to write on the machine that the module runs on, an absolute path that ends in C(.tar.gz). Its
         directory must exist. An existing file is replaced, and a link is refused.
+      - Give exactly one of O(dest) and O(local_dest).
     type: path
-    required: true
+  local_dest:
+    description:
+      - The archive to write on the controller, an absolute path that ends in C(.tar.gz). Its directory is made where
+        there is none, an existing file or link is replaced, and only its owner can read what is new. Nothing is written
+        on the node, whose answer has the archive. One of more than 16 MiB is refused.
+    type: path
   redact:
     description:
       - Whether the names of pods, namespaces and containers are replaced by the first 8 hexadecimal digits of their
@@ -147,6 +153,7 @@ redacted:
   sample: [/proc/cpuinfo, /etc/default/kubelet]
 """
 
+import base64
 import hashlib
 import os
 
@@ -163,14 +170,18 @@ ENDING = ".tar.gz"
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    dest = parameters["dest"]
+    name = "dest" if parameters["local_dest"] is None else "local_dest"
+    dest = parameters[name]
     if not os.path.isabs(dest) or not dest.endswith(ENDING):
         what = "%r is no absolute path of an archive" % dest
-        raise InputError(what, option("dest"), "begin it with a / and end it in .tar.gz")
+        raise InputError(what, option(name), "begin it with a / and end it in .tar.gz")
     content, about = save_node(node_of(tree, parameters), node_name(tree), parameters["redact"])
-    if not check_mode:
-        put_file(dest, content, MODE)
     shown = {key: about[key] for key in ("files", "saved", "left_out", "redacted")}
+    if not check_mode and name == "dest":
+        put_file(dest, content, MODE)
+    elif not check_mode:
+        # For the action plugin.
+        shown["content"] = base64.b64encode(content).decode("ascii")
     checksum = hashlib.sha256(content).hexdigest()
     return Outcome({"dest": dest, "size": len(content), "sha256": checksum, **shown}, changed=True)
 
@@ -179,7 +190,11 @@ def main() -> None:
     run(
         work,
         KUBELET,
-        Arguments({"dest": {"type": "path", "required": True}, "redact": {"type": "bool", "default": False}}),
+        Arguments(
+            {"dest": {"type": "path"}, "local_dest": {"type": "path"}, "redact": {"type": "bool", "default": False}},
+            mutually_exclusive=[("dest", "local_dest")],
+            required_one_of=[("dest", "local_dest")],
+        ),
     )
 
 

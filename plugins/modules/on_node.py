@@ -27,14 +27,8 @@ options:
   copy:
     description: The arguments of M(ansible.builtin.copy).
     type: dict
-  fetch:
-    description: The arguments of M(ansible.builtin.fetch).
-    type: dict
   file:
     description: The arguments of M(ansible.builtin.file).
-    type: dict
-  find:
-    description: The arguments of M(ansible.builtin.find).
     type: dict
   service:
     description: The arguments of M(ansible.builtin.service).
@@ -44,9 +38,6 @@ options:
     type: dict
   systemd_service:
     description: The arguments of M(ansible.builtin.systemd_service).
-    type: dict
-  tempfile:
-    description: The arguments of M(ansible.builtin.tempfile).
     type: dict
   wait_for:
     description: The arguments of M(ansible.builtin.wait_for).

@@ -103,6 +103,8 @@ options:
     description:
       - With V(cluster), the workloads that do not stop the change, each with its C(workload) as RV(msg) names it, a
         C(reason), and C(until), the last day.
+      - A waiver counts in one cluster, C(cluster), named by its context, or without one by its kubeconfig. It may be
+        left out where the hosts have one cluster, and is refused without it where they have several.
     type: list
     elements: raw
     default: []

@@ -38,7 +38,7 @@ _PREFIXES = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchm
 # What the roles and playbooks read beside these, of their own, of kubespray, and of Ansible itself.
 _NAMES_READ = (
     "acting_root proposal"
-    " saved_directory saved_fixed saved_here saved_left_here saved_left_there saved_name saved_node saved_there"
+    " saved_directory saved_fixed saved_name saved_node"
     " kube_cpu_reserved kube_memory_reserved kube_override_hostname system_cpu_reserved system_memory_reserved"
     " system_reserved"
     " dict group_names inventory_dir inventory_file inventory_hostname inventory_hostname_short lookup now omit q query"

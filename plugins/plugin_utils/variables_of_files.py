@@ -23,6 +23,7 @@ from ..module_utils._node.reservation_request import PLANNER
 from ..module_utils.policy.options import texts_of_options
 from .controller_action import validated
 from .variables import misspelled
+from .yaml_of_others import check_size
 
 _ROLES = Path(__file__).resolve().parents[2] / "roles"
 _PREFIX = "kubelet_"
@@ -40,8 +41,11 @@ def wrong_in_file(path: Path) -> list[str]:
     """What is wrong with the variables of one file; nothing for a file that is encrypted as a whole."""
     try:
         content = path.read_bytes()
-        found = None if content.startswith(_VAULT) else yaml.load(content, _Loader)  # it is a safe one
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        if content.startswith(_VAULT):
+            return []
+        check_size(content.decode("utf-8"))
+        found = yaml.load(content, _Loader)  # it is a safe one
+    except (InputError, OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         return ["it cannot be read: %s" % " ".join(str(error).split())]
     if found is None:
         return []

@@ -61,6 +61,46 @@ def test_the_page_names_the_pipeline(path: Any) -> None:
     assert "``%s``" % path.name in (GUIDES / "pipeline.rst").read_text("utf-8")
 
 
+def jobs_of(path: Path) -> dict[str, Any]:
+    found = yaml.safe_load(path.read_text("utf-8"))
+    return found.get("jobs") or {name: job for name, job in found.items() if isinstance(job, dict) and "stage" in job}
+
+
+# By which condition a job is one of the branch that is trusted, and never one of a pull request.
+TRUSTED: dict[str, dict[str, Any]] = {
+    "github-actions": {"if": "github.ref == 'refs/heads/main'", "environment": "nodes"},
+    "gitlab-ci": {
+        "rules": [{"if": '$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH && $CI_COMMIT_REF_PROTECTED == "true"'}],
+        "tags": ["nodes"],
+    },
+}
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_a_pull_request_gets_no_secret_and_no_runner_that_reaches_the_nodes(path: Path) -> None:
+    jobs = jobs_of(path)
+    secret = {name for name, job in jobs.items() if re.search(r"secrets|SSH_PRIVATE_KEY|self-hosted|nodes", str(job))}
+    assert secret == {"drift"}
+    assert len(jobs) == 2
+    trusted = TRUSTED[path.stem]
+    assert {key: jobs["drift"].get(key) for key in trusted} == trusted
+    # Beside the jobs, everything is everybody's.
+    whole = yaml.safe_load(path.read_text("utf-8"))
+    others = {key: value for key, value in whole.items() if key not in {*jobs, "jobs"}}
+    assert not re.search(r"secrets|SSH_PRIVATE_KEY|token|write", str(others))
+    assert "pull_request_target" not in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
+def test_nothing_that_can_be_moved_is_installed(path: Path) -> None:
+    text = path.read_text("utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert [name for name in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name)] == []
+    assert re.findall(r"^ *image: (.*)$", text, re.MULTILINE) == ([] if used else ["$PYTHON_IMAGE"])
+    installed = re.findall(r"pip\S* install (.*)", text)
+    assert set(installed) == {"--require-hashes -r requirements-ansible.txt"}
+
+
 @pytest.mark.needs("node", "npm")
 def test_github_takes_the_workflow(tmp_path: Path) -> None:
     workflow = CHECKOUT / "extensions/pipelines/github-actions.yml"

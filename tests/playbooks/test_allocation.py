@@ -255,6 +255,21 @@ def test_the_playbook_plan_shows_before_and_after(copy_of: CopyOf, tmp_path: Pat
     assert line.startswith("pod test/a, container app: ")
 
 
+def test_manifests_that_stand_for_too_much_are_one_error_before_nodes_are_read(tmp_path: Path) -> None:
+    """A pipeline plans what developers wrote. Without the limit, it is busy for days."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += ["a%d: &a%d [%s]" % (at, at, ",".join(["*a%d" % (at - 1)] * 10)) for at in range(1, 20)]
+    manifests = tmp_path / "pods.yml"
+    manifests.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    hosts = {"nowhere": {"kubelet_node_root": str(tmp_path / "nothing")}}
+    run = ansible_playbook(
+        tmp_path / "run", "kubenode.cpu_manager.plan", hosts, "-e", "cpu_manager_manifests=%s" % manifests
+    )
+    assert run.status == 2, run.output
+    (said,) = (result for result in run.results["nowhere"] if result["outcome"] == "failed")
+    assert "%s: its aliases stand for more than 100000 values" % manifests in said["msg"]
+
+
 def test_what_a_cpu_limit_does(tmp_path: Path) -> None:
     pods = [pod("web", "200m"), pod("db", "4")]
     bursts = [{"pod": "test/w*", "threads": 1, "work": "70ms"}]

@@ -73,7 +73,7 @@ def names() -> set[str]:
 def hostile_facts(evil: Path) -> dict[str, Any]:
     """A fact of each of these names, with a value that shows where it is used."""
     touch = {"command": "touch", "args": [str(evil)], "apiVersion": "client.authentication.k8s.io/v1"}
-    place = {"path": str(evil), "files": [{"path": str(evil), "uid": 0}], "uid": 0}
+    place = {"path": str(evil), "dest": str(evil)}
     by_type = {"bool": True, "int": 1, "list": [str(evil)], "dict": {"evil": str(evil)}}
     values = {name: by_type.get(options().get(name, {}).get("type", "str"), str(evil)) for name in names()}
     fixed = {"api_host": "other", "kubeconfig": str(evil), "directory": str(evil), "name": "evil", "drain": False}

@@ -37,7 +37,7 @@ def main():
     lists = dict.fromkeys(("field_selectors", "label_selectors"), {"type": "list", "default": []})
     texts = dict.fromkeys(("kind", "name", "namespace", "state", "kubeconfig", "context"), {"type": "str"})
     flags = dict.fromkeys(("wait", "delete_all"), {"type": "bool"})
-    module = AnsibleModule({"definition": {"type": "dict"}, **lists, **texts, **flags})
+    module = AnsibleModule({"definition": {"type": "raw"}, **lists, **texts, **flags})
     given = module.params
     api = json.load(open(os.path.join(PLACE, "API")))
     if NAME == "k8s_log":
@@ -45,6 +45,10 @@ def main():
     if given["kind"] == "Node":
         about = {"capacity": {"cpu": "2"}, "nodeInfo": {}}
         module.exit_json(resources=[{"metadata": {"name": given["name"]}, "status": about}])
+    if given["state"] == "absent" and given["definition"] is not None:
+        for pod in given["definition"]:
+            os.unlink(os.path.join(PLACE, pod["metadata"]["name"] + ".pod"))
+        module.exit_json(changed=True, result={})
     if given["definition"]:
         pod = given["definition"]
         pod["metadata"]["name"] = pod["metadata"]["generateName"] + uuid.uuid4().hex[:8]
@@ -155,3 +159,6 @@ def test_ended_pods_of_former_runs_are_deleted(cluster: Cluster, tmp_path: Path)
     run = cluster.run(tmp_path / "run", {"node": {"compute": failed("X")}}, isolation_benchmark_allow_pods=True)
     assert run.status == 2, run.output
     assert cluster.names() == {"new-failed", "old-running", "elsewhere", "foreign"}
+    # However many they are.
+    deleted = [result for result in run.results["node"] if result["task"].endswith("Delete those that have ended")]
+    assert [result["outcome"] for result in deleted] == ["ok"]

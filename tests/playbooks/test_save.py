@@ -9,14 +9,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import tarfile
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import LARGEST
+
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
+from .hostile_python import hostile_python
 
 SAVE = "kubenode.cpu_manager.save"
 NODES = ("xeon", "epyc", "edge")
@@ -119,19 +121,38 @@ def test_a_second_archive_takes_the_place_of_the_first(copy_of: CopyOf, tmp_path
     assert not any("postgres-0" in name for name in archives[1])
 
 
-def test_what_killed_runs_left_is_removed_after_a_day(copy_of: CopyOf, tmp_path: Path, temporary: Path) -> None:
-    for name in ("kubenode-save-old", "kubenode-save-new", "others-old"):
-        (temporary / name).mkdir()
-        (temporary / name / "x.tar.gz").write_text("secret\n", encoding="utf-8")
-        if name.endswith("old"):
-            os.utime(temporary / name, (0, 0))
-    run = ansible_playbook(tmp_path / "run", SAVE, {"edge": {"kubelet_node_root": str(copy_of("edge", "edge"))}})
-    assert run.status == 0, run.account()
-    # The other one may be that of a run at this moment.
-    assert {path.name for path in temporary.iterdir()} >= {"kubenode-save-new", "others-old"}
-    assert not (temporary / "kubenode-save-old").exists()
-    (temporary / "kubenode-save-new/x.tar.gz").unlink()
-    (temporary / "kubenode-save-new").rmdir()
+def test_a_node_names_no_file_of_this_machine_and_fills_no_disk(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Whatever a node answers, its archive has a limit, and comes to the one place that the operator has named."""
+    secret = tmp_path / "secret"
+    secret.write_text("of this machine\n", encoding="utf-8")
+    named_by_node = {"dest": str(secret), "path": str(secret), "src": "/dev/zero", "local_dest": str(tmp_path / "x")}
+    answers: dict[str, dict[str, Any]] = {
+        "names-files": named_by_node,
+        "endless": {"dest": "/dev/zero", "content": "A" * (LARGEST // 3 * 4 + 4)},
+        "number": {"content": 7},
+        "text": {"content": "no base64!"},
+        # Each once was a task.
+        "many": {"files": [{"path": "/nonexistent", "uid": 0}] * 200},
+    }
+    hosts = {
+        name: {
+            "kubelet_node_root": str(copy_of("edge", name)),
+            **hostile_python(tmp_path / "pythons" / name, answer, {"node_save"}),
+        }
+        for name, answer in answers.items()
+    }
+    run = ansible_playbook(tmp_path / "run", SAVE, hosts)
+    assert run.status == 2, run.account()
+    saved = tmp_path / "run/saved-nodes"
+    assert sorted(path.name for path in saved.iterdir()) == ["many.tar.gz", "names-files.tar.gz"]
+    assert tarfile.is_tarfile(saved / "names-files.tar.gz")
+    assert not (tmp_path / "x").exists()
+    said = {name: str([result.get("msg") for result in run.results[name]]) for name in hosts}
+    assert "has more than %d bytes" % LARGEST in said["endless"]
+    assert "answers without an archive" in said["number"]
+    assert "is no base64" in said["text"]
+    assert len(run.results["many"]) == len(run.results["names-files"])
+    assert "content" not in {key for results in run.results.values() for result in results for key in result}
 
 
 def test_a_failure_leaves_nothing(copy_of: CopyOf, tmp_path: Path) -> None:

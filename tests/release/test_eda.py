@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+import yaml
 from ansible.release import __version__
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.ports import LOOPBACK, take_ports
@@ -51,7 +52,7 @@ def programs() -> Path:
 class Rulebook:
     """The rulebook that runs for two nodes, and what it writes."""
 
-    def __init__(self, directory: Path, programs: Path, repairs: bool) -> None:
+    def __init__(self, directory: Path, programs: Path, repairs: bool, **given: Any) -> None:
         self.directory = directory
         self.programs = programs
         self.reports = directory / "reports"
@@ -62,12 +63,14 @@ class Rulebook:
             make_node(directory / "nodes" / name, "1s4c2t")
             # Two CPUs have come since: a kubelet would refuse it, and makes another one after the repair.
             checkpoint("static", "0-5")(directory / "nodes" / name)
+        own = yaml.safe_load((EDA / "vars.yml").read_text("utf-8"))
         given = {
+            **own,
             "kubenode_listen": LOOPBACK,
             "kubenode_port": int(self._port),
-            "kubenode_token": TOKEN,
             "kubenode_repair": repairs,
             "kubenode_reports": str(self.reports),
+            **(given or {"kubenode_token": TOKEN}),
         }
         (directory / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         hosts = {name: {"kubelet_node_root": str(directory / "nodes" / name)} for name in (NODE, OTHER)}
@@ -75,8 +78,7 @@ class Rulebook:
         inventory = {"all": {"hosts": hosts, "vars": here}}
         (directory / "inventory.json").write_text(json.dumps(inventory), encoding="utf-8")
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def start(self) -> subprocess.Popen[bytes]:
         variables = {
             **os.environ,
             "PATH": "%s:%s" % (self.programs, os.environ["PATH"]),
@@ -85,7 +87,7 @@ class Rulebook:
         variables.pop("ANSIBLE_CONFIG", None)
         command = ["ansible-rulebook", "--rulebook", "rulebooks/alerts.yml", "--inventory", "../inventory.json"]
         with self.log.open("wb") as log:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 [*command, "--vars", "../vars.json"],
                 cwd=self.directory / "eda",
                 env=variables,
@@ -93,12 +95,16 @@ class Rulebook:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-            try:
-                self.wait(lambda: self.post([]) == 200)
-                yield
-            finally:
-                process.terminate()
-                process.wait(60)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        process = self.start()
+        try:
+            self.wait(lambda: self.post([]) == 200)
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
 
     def post(self, alerts: list[dict[str, Any]], token: str = TOKEN) -> int:
         """Post alerts as Alertmanager does; the status of the answer, 0 where nobody answers."""
@@ -147,6 +153,34 @@ def test_an_alert_leads_to_the_report_of_its_node(programs: Path, tmp_path: Path
     assert not (tmp_path / "touched").exists()
     assert fingerprint(tmp_path / "nodes") == before
     assert rulebook.said().count("matches no host of the inventory") >= 3
+
+
+def test_the_ports_of_a_node_are_one_node(programs: Path, tmp_path: Path) -> None:
+    rulebook = Rulebook(tmp_path, programs, repairs=False)
+    with rulebook.running():
+        assert rulebook.post([alert("%s:%d" % (NODE, port)) for port in range(9100, 9105)]) == 200
+        assert rulebook.post([alert(NODE), alert(OTHER)]) == 200
+        # Events are answered in their order.
+        rulebook.wait((rulebook.reports / OTHER / "drift.html").exists)
+    assert sorted(path.name for path in rulebook.reports.iterdir()) == [NODE, OTHER]
+    # A run for each of the two.
+    assert rulebook.said().count("PLAY [Report drift]") == 2
+
+
+@pytest.mark.parametrize("given", [{"kubenode_token": ""}, {"kubenode_token": None}, {"kubenode_other": 1}], ids=str)
+def test_without_a_token_nobody_is_let_in(programs: Path, tmp_path: Path, given: dict[str, Any]) -> None:
+    rulebook = Rulebook(tmp_path, programs, repairs=True, **given)
+    process = rulebook.start()
+    try:
+        # It ends by itself, and never listens.
+        while process.poll() is None:
+            assert rulebook.post([alert(NODE)]) == 0
+            time.sleep(0.5)
+    finally:
+        process.kill()
+        process.wait(60)
+    assert "kubenode_token" in rulebook.said()
+    assert not rulebook.reports.exists()
 
 
 def test_where_it_is_allowed_the_node_is_repaired(programs: Path, tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_an_impact_is_as_its_schema_says() -> None:
     plans = {"a": plan_of(), "b": plan_of({"cpu_manager_policy": "none"})}
     pods = [pod_of("odd", "a", "3"), pod_of("even", "a", "2"), pod_of("late", "b", "2"), pod_of("lost", "")]
     cluster = Cluster({name: (name, plan) for name, plan in plans.items()}, [node_of("a"), node_of("b")], pods)
-    for waivers in ([], [{"workload": "Pod shop/odd", "reason": "known", "until": "2026-12-31"}]):
+    for waivers in ([], [{"workload": "Pod shop/odd", "reason": "known", "until": "2026-12-31", "cluster": ""}]):
         written = copy_of(with_waivers(impact_of([cluster]), waivers, "2026-11-27"))
         assert errors(written, IMPACT) == []
         # It has no more and no less than the schema describes.

@@ -13,8 +13,9 @@ pkg/kubelet/types/labels.go, the names of cgroups in pkg/kubelet/cm/cgroup_manag
 from __future__ import annotations
 
 import re
+from collections import Counter
 from types import MappingProxyType
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError
 from .._base.quantity import millis
@@ -33,10 +34,16 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 # Above what any node runs, so a typing error cannot ask for a billion pods.
 MOST_REPLICAS = 10000
+# In one pod: an API server takes an object of 1.5 MB, which has no room for as many. In all that is read at once: what
+# a few characters of a workload stand for is counted, too.
+MOST_CONTAINERS, MOST_CONTAINERS_IN_ALL = 10000, 100000
 
 # From this minor version on, pod-level resources decide; up to the other one, what a running container was given.
 _POD_LEVEL_SINCE = 34
 _ALLOCATED_UNTIL = 34
+
+_KINDS = {"initContainers": INIT, "containers": APP}
+_NO_MORE = object()
 
 Resources = Mapping[str, int]
 _NOTHING: Resources = MappingProxyType({})
@@ -169,23 +176,34 @@ def pod_from_manifest(manifest: Mapping[str, object], as_admitted: bool = True) 
 def pods_from_manifests(manifests: Iterable[Mapping[str, object]]) -> list[Pod]:
     """Read Pods, Lists, and workloads with a template, of which each replica is a pod.
 
-    Raises InputError, also for a UID that two pods have.
+    Raises InputError, also for a UID that two pods have, and for more containers than MOST_CONTAINERS_IN_ALL.
     """
     pods: list[Pod] = []
-    for data in manifests:
+    waiting = [iter(manifests)]
+    count = 0
+    seen: set[str] = set()
+    while waiting:
+        data = next(waiting[-1], _NO_MORE)
+        if data is _NO_MORE:
+            waiting.pop()
+            continue
         manifest = _mapping(data, "a manifest")
         spec = manifest.get("spec")
         if str(manifest.get("kind", "")).endswith("List"):
-            pods += pods_from_manifests(_list(manifest.get("items"), "items"))
-        elif isinstance(spec, Mapping) and isinstance(spec.get("template"), Mapping):
-            pods += _replicas(manifest, spec)
-        else:
-            pods.append(pod_from_manifest(manifest))
-    seen: set[str] = set()
-    for pod in pods:
-        if pod.uid in seen:
-            raise InputError("two pods have the UID %s" % pod.uid, remedy="give each its own, or another name")
-        seen.add(pod.uid)
+            waiting.append(iter(_list(manifest.get("items"), "items")))
+            continue
+        has_replicas = isinstance(spec, Mapping) and isinstance(spec.get("template"), Mapping)
+        for pod in _replicas(manifest, spec) if has_replicas else [pod_from_manifest(manifest)]:
+            count += len(pod.containers)
+            if count > MOST_CONTAINERS_IN_ALL:
+                raise InputError(
+                    "the manifests have more than %d containers" % MOST_CONTAINERS_IN_ALL,
+                    remedy="give those of fewer pods, or fewer replicas",
+                )
+            if pod.uid in seen:
+                raise InputError("two pods have the UID %s" % pod.uid, remedy="give each its own, or another name")
+            seen.add(pod.uid)
+            pods.append(pod)
     return pods
 
 
@@ -206,7 +224,7 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
     return sorted(running, key=lambda pod: pod.created)
 
 
-def _replicas(manifest: Mapping[str, object], spec: Mapping[str, Any]) -> list[Pod]:
+def _replicas(manifest: Mapping[str, object], spec: Any) -> Iterator[Pod]:
     metadata = _mapping(manifest.get("metadata"), "a workload's metadata")
     name = _text(metadata.get("name"), "a workload's metadata.name")
     if not name:
@@ -217,31 +235,27 @@ def _replicas(manifest: Mapping[str, object], spec: Mapping[str, Any]) -> list[P
             "spec.replicas is %r, not a count up to %d" % (count, MOST_REPLICAS),
             where="%s %s" % (manifest.get("kind"), name),
         )
-    return [
-        pod_from_manifest(
-            {
-                **spec["template"],
-                "metadata": {"name": "%s-%d" % (name, number), "namespace": metadata.get("namespace")},
-            }
-        )
-        for number in range(count)
-    ]
+    for number in range(count):
+        identity = {"name": "%s-%d" % (name, number), "namespace": metadata.get("namespace")}
+        yield pod_from_manifest({**spec["template"], "metadata": identity})
 
 
 def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool) -> Pod:
     spec = _mapping(manifest.get("spec"), "spec")
     status = _mapping(manifest.get("status"), "status")
     allocated = _allocated(status)
+    lists = {field: _list(spec.get(field), "spec." + field) for field in _KINDS}
+    if sum(map(len, lists.values())) > MOST_CONTAINERS:
+        raise InputError("has more than %d containers" % MOST_CONTAINERS)
     containers = tuple(
         _container(container, "spec.%s[%d]" % (field, number), kind, allocated, as_admitted)
-        for field, kind in (("initContainers", INIT), ("containers", APP))
-        for number, container in enumerate(_list(spec.get(field), "spec." + field))
+        for field, kind in _KINDS.items()
+        for number, container in enumerate(lists[field])
     )
     if not any(container.kind == APP for container in containers):
         raise InputError("spec.containers is empty")
-    names = [container.name for container in containers]
-    for container_name in names:
-        if names.count(container_name) > 1:
+    for container_name, times in Counter(container.name for container in containers).items():
+        if times > 1:
             raise InputError("two containers are named %s" % container_name)
     qos_class = _text(status.get("qosClass"), "status.qosClass") or None
     if qos_class not in (None, GUARANTEED, BURSTABLE, BEST_EFFORT):

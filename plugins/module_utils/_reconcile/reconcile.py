@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any, Iterable, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
@@ -142,9 +143,8 @@ def reconcile_listed(
     if hierarchy is None:
         return ReconcileResult(notes=notes)
     listed = [container._replace(cgroup=hierarchy.relative(container.cgroup)) for container in listed]
-    paths = [container.cgroup for container in listed]
-    for path in paths:
-        if paths.count(path) > 1:
+    for path, times in Counter(container.cgroup for container in listed).items():
+        if times > 1:
             raise InputError("two of them have the cgroup %s" % path, where=option("containers"))
     old = node.checkpoint()
     state, losses = allocate(listed, old, ReconcileRules(node.machine().topology, options, reserved, node.minor))

@@ -5,7 +5,8 @@
 """The impact of a change as text for a terminal, and whether it stops the change. Pure.
 
 A waiver lets a workload's refusal pass until the end of its last day, with a reason: {"workload", "reason", "until"},
-the workload as it is shown, such as "Deployment shop/db".
+the workload as it is shown, such as "Deployment shop/db". It counts in one cluster, "cluster", which may be left out
+where there is one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ NEVER = "never"
 FAIL_ON: Mapping[str, Sequence[str]] = {NEVER: (), REFUSED: (HOMELESS, REFUSED), HOMELESS: (HOMELESS,)}
 
 _KEYS = ("workload", "reason", "until")
+_CLUSTER = "cluster"
 _COLUMNS = 72
 # Of the workloads that are not refused, those that are named, and of the others those that are told; the file has all.
 _NAMED, _TOLD = 10, 100
@@ -37,7 +39,10 @@ _TITLES = {
 
 
 def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, str]]:
-    """The waivers. Raises InputError for one that is wrong. option: the name in messages."""
+    """The waivers, each with `cluster`, which may be empty. Raises InputError for one that is wrong.
+
+    option: the name in messages.
+    """
     return [_checked(waiver, "%s[%d]" % (option, number)) for number, waiver in enumerate(waivers)]
 
 
@@ -45,9 +50,10 @@ def _checked(waiver: object, where: str) -> dict[str, str]:
     remedy = "give workload, reason and until"
     if not isinstance(waiver, Mapping):
         raise InputError("%r is no mapping" % (waiver,), where, remedy)
-    unknown = sorted(str(key) for key in waiver if key not in _KEYS)
+    known = [*_KEYS, _CLUSTER]
+    unknown = sorted(str(key) for key in waiver if key not in known)
     if unknown:
-        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], list(_KEYS)))
+        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], known))
     missing = [key for key in _KEYS if not waiver.get(key)]
     if missing:
         raise InputError("has no %s" % missing[0], where, remedy)
@@ -55,23 +61,46 @@ def _checked(waiver: object, where: str) -> dict[str, str]:
         until = check_date(waiver["until"])
     except InputError as error:
         raise InputError(error.what, where + ".until", error.remedy) from error
-    return {"workload": line(waiver["workload"]), "reason": line(waiver["reason"]), "until": until}
+    texts = {key: line(waiver.get(key) or "") for key in ("workload", "reason", _CLUSTER)}
+    return {**texts, "until": until}
 
 
-def with_waivers(impact: Mapping[str, Any], waivers: Sequence[Mapping[str, str]], today: str) -> dict[str, Any]:
-    """The impact, each workload with `waived`: {"reason", "until"} or None. today: such as "2026-12-31"."""
-    by_name = {waiver["workload"]: waiver for waiver in waivers}
+def check_clusters(waivers: Iterable[Mapping[str, str]], clusters: Sequence[str], option: str) -> None:
+    """Refuse waivers that do not say of which of several clusters they are. Raises InputError."""
+    for number, waiver in enumerate(waivers):
+        if len(clusters) > 1 and not waiver[_CLUSTER]:
+            raise InputError(
+                "does not say of which cluster %s is, and there are %d" % (waiver["workload"], len(clusters)),
+                "%s[%d]" % (option, number),
+                "give cluster, one of %s" % ", ".join(clusters),
+            )
+
+
+def with_waivers(
+    impact: Mapping[str, Any], waivers: Sequence[Mapping[str, str]], today: str, cluster: str = ""
+) -> dict[str, Any]:
+    """The impact, each workload with `waived`: {"reason", "until"} or None. today: such as "2026-12-31".
+
+    cluster: the name of the only one, which the impact leaves out.
+    """
+
+    def key(row: Mapping[str, Any]) -> tuple[str, str]:
+        return row["workload"], row["cluster"] or cluster
+
+    # Without a cluster, it is of the only one.
+    by_name = {(waiver["workload"], waiver[_CLUSTER] or cluster): waiver for waiver in waivers}
     notes = list(impact["notes"])
-    refused = {row["workload"] for row in impact["workloads"] if row["fate"] in FAIL_ON[REFUSED]}
-    for name, waiver in by_name.items():
+    refused = {key(row) for row in impact["workloads"] if row["fate"] in FAIL_ON[REFUSED]}
+    for waived, waiver in by_name.items():
+        name = _name(waiver)
         if waiver["until"] < today:
             notes.append("the waiver of %s has ended: its last day was %s" % (name, waiver["until"]))
-        elif name not in refused:
+        elif waived not in refused:
             notes.append("the waiver of %s is of no use: no workload of this name is refused" % name)
     rows = []
     for row in impact["workloads"]:
-        waiver = by_name.get(row["workload"], {})
-        counts = bool(waiver) and waiver["until"] >= today and row["workload"] in refused
+        waiver = by_name.get(key(row), {})
+        counts = bool(waiver) and waiver["until"] >= today and key(row) in refused
         rows.append({**row, "waived": {"reason": waiver["reason"], "until": waiver["until"]} if counts else None})
     return {**impact, "workloads": rows, "notes": notes}
 

@@ -173,9 +173,17 @@ def items_of(part: Mapping[str, object], name: str) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def read_baseline(path: str) -> Baseline:
-    """The report in a file. Raises InputError for what is no report of this schema."""
-    return Baseline(read_report(path))
+def read_baseline(path: str, fleet: str = "") -> Baseline:
+    """The report in a file. Raises InputError for what is no report of this schema, and for that of another fleet.
+
+    fleet: the name of this one, if it has one. Hosts of both may have the same names.
+    """
+    report = read_report(path)
+    named = report.get("fleet")
+    if fleet and named and named != line(fleet):
+        what = "is of the fleet %s, not of %s" % (line(named)[:80], line(fleet))
+        raise InputError(what, path, "give the drift.json of an earlier report of this fleet")
+    return Baseline(report)
 
 
 def read_report(path: str) -> dict[str, object]:

@@ -156,16 +156,18 @@ def put_file(path: str, parts: Iterable[str]) -> None:
     put_bytes(path, (part.encode("utf-8", "backslashreplace") for part in parts))
 
 
-def put_bytes(path: str, parts: Iterable[bytes]) -> None:
+def put_bytes(path: str, parts: Iterable[bytes], private: bool = False) -> None:
     """Write a file to `path`, whole or not at all; its directory is made where there is none.
 
-    A reader sees the old or the new content. A link in the place of the file is replaced, not followed.
+    private: what is made can be read by its owner alone. A reader sees the old or the new content. A link in the place
+    of the file is replaced, not followed.
     Raises NodeError.
     """
     temporary = "%s.%s~" % (path, os.urandom(_RANDOM).hex())
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+        os.makedirs(os.path.dirname(path) or ".", 0o700 if private else 0o777, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o600 if private else _MODE)
         try:
             with open(descriptor, "wb") as file:
                 file.writelines(parts)

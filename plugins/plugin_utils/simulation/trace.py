@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
@@ -108,8 +109,7 @@ def read_trace(data: object) -> Trace:
         duration = _number(data.get("duration"), "duration", 1, _MOST_SECONDS)
         rows = _list(data.get("pods"), "pods", _MOST_PODS)
         pods = [_pod(row, number, duration) for number, row in enumerate(rows)]
-        names = [pod.name for pod in pods]
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else ()
+        twice = sorted(name for name, times in Counter(pod.name for pod in pods).items() if times > 1)
         if twice:
             raise InputError("two pods are named %s" % twice[0])
         if sum(len(pod.load) for pod in pods) > _MOST_CHANGES:

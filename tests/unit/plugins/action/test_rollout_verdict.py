@@ -240,6 +240,33 @@ def test_one_of_two_clusters_that_does_not_answer() -> None:
         impact_by(ImpactAction(clusters), hosts, fail_on="homeless")
 
 
+TWO = {"x": ("a", PLAN, {"kubeconfig": "one"}), "y": ("a", PLAN, {"kubeconfig": "two"})}
+OF_DB = {"workload": "Deployment shop/db", "reason": "moves", "until": "2999-12-31"}
+
+
+@pytest.mark.parametrize("context", ["", "admin"])
+def test_a_waiver_counts_in_its_cluster_alone(context: str) -> None:
+    """Also where the contexts of two kubeconfigs have one name."""
+    action = ImpactAction({"one": ANSWERS, "two": ANSWERS})
+    hosts = {name: (node, plan, {**fixed, "context": context}) for name, (node, plan, fixed) in TWO.items()}
+    names = ["admin in one", "admin in two"] if context else ["one", "two"]
+    found = impact_by(action, hosts, fail_on="homeless", waivers=[{**OF_DB, "cluster": names[0]}])
+    waived = {row["cluster"]: row["waived"] is not None for row in found["impact"]["workloads"]}
+    assert waived == {names[0]: True, names[1]: False}
+    assert "Deployment shop/db (%s): 1 of 1 pod refused" % names[1] in found["stops"]
+    assert "(%s)" % names[0] not in found["stops"]
+
+
+def test_a_waiver_that_could_be_of_two_clusters_is_refused_before_they_are_asked() -> None:
+    action = ImpactAction({"one": ANSWERS, "two": ANSWERS})
+    with pytest.raises(InputError, match=r"does not say of which cluster Deployment shop/db is.*one of one, two"):
+        impact_by(action, TWO, waivers=[OF_DB])
+    assert action.asked == []
+    # As it always was, where there is one.
+    found = impact_by(action, {"x": TWO["x"]}, fail_on="homeless", waivers=[OF_DB])
+    assert found["stops"] == ""
+
+
 def test_owners_that_nobody_may_read() -> None:
     found = impact_by(ImpactAction({"main": {**ANSWERS, "ReplicaSet": DENIED}}), {"x": ("a", PLAN, {})})["impact"]
     assert [row["workload"] for row in found["workloads"]] == ["ReplicaSet shop/db-1"]

@@ -200,7 +200,7 @@ def test_honest_facts_are_left_alone() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("kubelet_kubeconfig", "kubelet_of_tomorrow", "cpu_manager_save_directory", "cache_state", "saved_here"),
+        *("kubelet_kubeconfig", "kubelet_of_tomorrow", "cpu_manager_save_directory", "cache_state", "saved_node"),
         *("kube_override_hostname", "system_reserved", "omit", "group_names", "reconcile_release", "proposal"),
     ],
 )

@@ -126,7 +126,24 @@ def test_waivers_that_are_wrong(waiver: Any, said: str) -> None:
 
 def test_a_day_without_quotes() -> None:
     (waiver,) = checked_waivers([{**WAIVER, "until": date(2026, 12, 31)}], "waivers")
-    assert waiver == WAIVER
+    assert waiver == {**WAIVER, "cluster": ""}
+
+
+@pytest.mark.parametrize(
+    ("waiver", "only", "counts"),
+    [
+        (WAIVER, "", True),
+        (WAIVER, "prod", True),
+        ({**WAIVER, "cluster": "prod"}, "prod", True),
+        ({**WAIVER, "cluster": "staging"}, "prod", False),
+        # Which cluster this is, is not known.
+        ({**WAIVER, "cluster": "prod"}, "", False),
+    ],
+)
+def test_a_waiver_of_another_cluster_does_not_count_in_the_only_one(waiver: Any, only: str, counts: bool) -> None:
+    found = with_waivers(impact(), checked_waivers([waiver], "waivers"), TODAY, only)
+    assert (stopping(found, "homeless") == "") is counts
+    assert ("the waiver of" in str(found["notes"])) is not counts
 
 
 def test_what_is_not_exact_is_said() -> None:

@@ -185,6 +185,18 @@ def test_newer_minor_schemas_are_read(path: Path, version: str) -> None:
     read_baseline(str(path))
 
 
+def test_a_baseline_of_another_fleet_is_refused(path: Path) -> None:
+    """Of two clusters, hosts may have one name."""
+    path.write_text(json.dumps(report([], fleet="staging")))
+    read_baseline(str(path))
+    read_baseline(str(path), "staging")
+    with pytest.raises(InputError, match="is of the fleet staging, not of prod"):
+        read_baseline(str(path), "prod")
+    # An earlier one may have none.
+    path.write_text(json.dumps(report([])))
+    read_baseline(str(path), "prod")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert problem(tmp_path / "x.json") == "cannot be read: No such file or directory"
     assert problem(tmp_path) == "cannot be read: Is a directory"
