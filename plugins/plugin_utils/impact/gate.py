@@ -50,10 +50,10 @@ def _checked(waiver: object, where: str) -> dict[str, str]:
     remedy = "give workload, reason and until"
     if not isinstance(waiver, Mapping):
         raise InputError("%r is no mapping" % (waiver,), where, remedy)
-    known = [*_KEYS, _CLUSTER]
-    unknown = sorted(str(key) for key in waiver if key not in known)
+    keys = [*_KEYS, _CLUSTER]
+    unknown = sorted(str(key) for key in waiver if key not in keys)
     if unknown:
-        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], known))
+        raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], keys))
     missing = [key for key in _KEYS if not waiver.get(key)]
     if missing:
         raise InputError("has no %s" % missing[0], where, remedy)

@@ -194,7 +194,7 @@ def pods_with(number: int) -> dict[str, list[dict[str, Any]]]:
     terms = [{"matchExpressions": [{"key": "l%d" % at, "operator": "Exists"}]} for at in range(number)]
     values = {"key": "x", "operator": "In", "values": ["v%d" % at for at in range(number)]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    one = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [values]}]}}
+    wide = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [values]}]}}
     owners = [{"kind": "ReplicaSet", "name": "o%d" % at} for at in range(number)]
     return {
         "containers": pod(spec={"containers": containers}),
@@ -208,7 +208,7 @@ def pods_with(number: int) -> dict[str, list[dict[str, Any]]]:
         "selectors": pod(spec={"nodeSelector": labels}),
         "tolerations": pod(spec={"tolerations": [{"key": name} for name in labels]}),
         "terms": pod(spec={"affinity": {"nodeAffinity": required}}),
-        "values": pod(spec={"affinity": {"nodeAffinity": one}}),
+        "values": pod(spec={"affinity": {"nodeAffinity": wide}}),
         "volumes": pod(spec={"volumes": [{"name": name} for name in labels]}),
         "claims": pod(spec={"resourceClaims": [{"name": name} for name in labels]}),
         "resources": pod(spec={"containers": [{"name": "c", "resources": {"limits": dict.fromkeys(labels, "1")}}]}),

@@ -71,6 +71,9 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
     )
 
 
+BOMB = "a0: &a0 [x, x, x, x]\n" + "".join("a%d: &a%d [%s]\n" % (n, n, "*a%d, " % (n - 1) * 9) for n in range(1, 9))
+
+
 def test_of_a_file_that_is_none_it_says_so(tmp_path: Path) -> None:
     files = {
         "tab.yml": ("a:\n\t- b\n", "it cannot be read: "),
@@ -79,6 +82,9 @@ def test_of_a_file_that_is_none_it_says_so(tmp_path: Path) -> None:
         "vault.yml": ("$ANSIBLE_VAULT;1.1;AES256\n6162\n", None),
         "tags.yml": ("kubelet_drain: !vault |\n  $ANSIBLE_VAULT;1.1\nkubelet_service: !unsafe 'x{{'\n", None),
         "bytes.yml": ("a: \x00\n", "it cannot be read: "),
+        # Of a pull request, for instance.
+        "aliases.yml": (BOMB, "it cannot be read: its aliases stand for more than 100000 values"),
+        "number.yml": ("a: %s\n" % ("1:" * 5000 + "1"), "it cannot be read: has a number of 10001 characters"),
     }
     for name, (text, said) in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
