@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from math import inf
 from struct import pack, unpack
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
 from ..._base.errors import BeyondError, GoError, InputError
 from ..._base.golang import quote, read_cpus, read_integer
@@ -276,25 +276,26 @@ class Reservations:
     def _refuse(self, text: str, cause: str, remedy: str, where: str) -> None:
         self.findings.append(refused(text, cause, remedy, where))
 
-    def _without(self, cgroups: Sequence[str]) -> str:
-        """What to remove so that these cgroups are not asked for: they, and what enforces limits by them."""
-        kinds = [cgroup.replace("ReservedCgroup", "-reserved") for cgroup in cgroups]
-        given = self.values.get("enforceNodeAllocatable") or ()
-        enforced = [name for name in given if any(name in (kind, kind + "-compressible") for kind in kinds)]
-        text = "remove %s" % " and ".join(cgroups)
-        more = ", and %s from enforceNodeAllocatable at the same time"
-        return text + more % " and ".join(enforced) if enforced else text
-
     def _reserved_cpus(self) -> CPUSet | None:
         where = "reservedSystemCPUs"
         text = self.values.get(where) or ""
         cgroups = [key for key in ("systemReservedCgroup", "kubeReservedCgroup") if self.values.get(key)]
         if text and cgroups:
+            kinds = [cgroup.replace("ReservedCgroup", "-reserved") for cgroup in cgroups]
+            given = self.values.get("enforceNodeAllocatable") or ()
+            enforced = [name for name in given if any(name in (kind, kind + "-compressible") for kind in kinds)]
+            names = " and ".join(cgroups)
+            remedy = "remove %s, or reserve with kubeReserved and systemReserved" % names
+            if enforced:
+                remedy = (
+                    "remove %s, and %s from enforceNodeAllocatable at the same time, or reserve with kubeReserved and"
+                    " systemReserved" % (names, " and ".join(enforced))
+                )
             self._refuse(
                 "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup"
                 " (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)",
-                "%s is set" % " and ".join(cgroups),
-                "%s, or reserve with kubeReserved and systemReserved" % self._without(cgroups),
+                "%s is set" % names,
+                remedy,
                 where,
             )
         online = self.host.topology.all_cpus()
