@@ -12,6 +12,7 @@ from typing import Any, Mapping
 from ansible.utils.display import Display
 
 from ..plugin_utils.controller_action import ControllerAction, Given
+from ..plugin_utils.hosts_of_run import HostsOfRun
 from ..plugin_utils.report.placements import fleet_placements, placements_table
 from ..plugin_utils.report.results import put_file
 
@@ -25,10 +26,7 @@ class ActionModule(ControllerAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task."""
-        variables = task_vars["hostvars"]
-        self._answers = {
-            host: variables[host].get("kubelet_allocation") for host in task_vars["ansible_play_hosts_all"]
-        }
+        self._answers = HostsOfRun(task_vars).answers(task_vars["ansible_play_hosts_all"], "kubelet_allocation")
         return super().act(task_vars)
 
     def made(self, given: Given) -> dict[str, Any]:

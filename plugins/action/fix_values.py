@@ -10,6 +10,7 @@ from typing import Any
 
 from ..module_utils._base.errors import InputError
 from ..plugin_utils.controller_action import ControllerAction, Given
+from ..plugin_utils.hosts_of_run import RUN
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "values": {"type": "dict", "required": True},
@@ -18,7 +19,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
 }
 _SCALAR = (str, int, float, type(None))
 # Of the result of each task.
-_TAKEN = ("changed", "failed", "msg")
+_TAKEN = ("changed", "failed", "msg", RUN)
 
 
 class ActionModule(ControllerAction):
@@ -27,7 +28,7 @@ class ActionModule(ControllerAction):
     ARGUMENTS = _ARGUMENTS
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: each value by its name."""
+        """The result of the task: each value by its name, and what tells this run from others of the same process."""
         if not given["play"].endswith(given["scope"]):
             raise InputError(
                 "Ansible takes cpu_manager_hosts, cpu_manager_canaries, cpu_manager_serial and"
@@ -38,4 +39,5 @@ class ActionModule(ControllerAction):
         for name, value in given["values"].items():
             if name in _TAKEN or not isinstance(value, _SCALAR):
                 raise InputError("found %s, expected a text, a number or a switch" % type(value).__name__, name)
-        return {**given["values"], "changed": False}
+        # It is one task for all hosts, and another one where another playbook imports it once more.
+        return {**given["values"], RUN: str(self._task._uuid), "changed": False}

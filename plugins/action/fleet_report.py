@@ -83,6 +83,10 @@ class ActionModule(ControllerAction):
 
     _host = ""
 
+    def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task; with the time also if it is refused, as another host may get the report made."""
+        return {"began": time_of(time.time()), **super().run(tmp, task_vars)}
+
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task."""
         self._host = str(task_vars.get("inventory_hostname", ""))

@@ -19,6 +19,7 @@ from ..module_utils._benchmark.run import SCHEMA_VERSION
 from ..plugin_utils.benchmark.page import has_png, page, png, svg
 from ..plugin_utils.benchmark.result import benchmark_table, checked_result
 from ..plugin_utils.controller_action import ControllerAction, Given
+from ..plugin_utils.guarded_action import failure_of
 from ..plugin_utils.report.answers import time_of
 from ..plugin_utils.report.results import put_bytes, put_file, stem_of
 
@@ -46,8 +47,13 @@ class ActionModule(ControllerAction):
         _check(given)
         if given["validate_only"]:
             return {"changed": False}
-        results = {str(host): checked_result(str(host), result) for host, result in given["results"].items()}
-        files = _written(given, results)
+        results, wrong = {}, []
+        for host, result in given["results"].items():
+            try:
+                results[str(host)] = checked_result(str(host), result)
+            except InputError as error:
+                wrong.append(str(error))
+        files = _written(given, results) if results or not wrong else []
         if "table" in given["forms"]:
             # As plain text: the result of a task is shown in the form that the user has chosen for results.
             for host, result in results.items():
@@ -58,6 +64,8 @@ class ActionModule(ControllerAction):
             "changed": False,
             "files": files,
             "verdict": {host: result["verdict"] for host, result in results.items()},
+            # Once the results of the others are written.
+            **(failure_of(InputError("\n".join(wrong))) if wrong else {}),
         }
 
 

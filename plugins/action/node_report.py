@@ -18,7 +18,7 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import CPUManagerError, InputError
 from ..module_utils._kubelet.settings import SETTINGS
 from ..plugin_utils.controller_action import validated
-from ..plugin_utils.guarded_action import GuardedAction, failure_of
+from ..plugin_utils.guarded_action import FOREIGN_FACT, GuardedAction, failure_of
 from ..plugin_utils.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected, text, time_of
 from ..plugin_utils.report.assemble import ReportTerms, assemble
 from ..plugin_utils.report.checks import API, IMPACT, LOOKS, NODES
@@ -63,6 +63,17 @@ class ActionModule(GuardedAction):
     CHECKS_NAMES = False
 
     _supports_async = False
+
+    def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
+        """The result of the task.
+
+        A host whose facts would have a say is lost to the play, as one that cannot be reached. If it had failed, it
+        would do what is always done: as the first one, write the report as its facts say, or not at all.
+        """
+        result = super().run(tmp, task_vars)
+        if result.get("failed") and result.get("failure", {}).get("kind") == FOREIGN_FACT:
+            result = {**result, "failed": False, "unreachable": True}
+        return result
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the task. It fails for a node that could not be read, after its file is written."""

@@ -18,7 +18,8 @@ from ansible.utils.display import Display
 
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
-from ..plugin_utils.guarded_action import GuardedAction
+from ..plugin_utils.guarded_action import GuardedAction, failure_of
+from ..plugin_utils.hosts_of_run import HostsOfRun, keep_order, kept_order
 from ..plugin_utils.impact.fleet import HOMELESS, Cluster, cluster_of_nodes, impact_of
 from ..plugin_utils.impact.gate import (
     FAIL_ON,
@@ -49,6 +50,7 @@ from ..plugin_utils.rollout.verdict import (
     rough_warning,
     static_nodes,
 )
+from ..plugin_utils.scope import changes
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "step": {"type": "str", "required": True, "choices": ["choose", "plan", "cluster", "batch", "recover"]},
@@ -117,6 +119,7 @@ class ActionModule(GuardedAction):
         back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (given["rollback_of"], given["told"])
         plan = plan_text(collect(hosts.plans()), given["skip_hosts_without_kubelet"])
         told = back + plan if given["told"] else plan
+        keep_order({"changing": [host for host, plan in hosts.plans().items() if changes(plan)]})
         return {"run": _now(), "told": told, **need._asdict()}
 
     def _batch(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,6 +162,7 @@ class ActionModule(GuardedAction):
         if order is not None:
             # The result has all hosts, which nobody is to be shown.
             Display().display("\n".join(filter(None, [told, schedule_text(order)])))
+            keep_order({**kept_order(), "batches": [batch["hosts"] for batch in order["batches"]]})
             return {"schedule": order}
         # As the module debug shows a message.
         shown = {"failed": True} if said["stops"] else {"_ansible_verbose_always": True}
@@ -170,7 +174,7 @@ class ActionModule(GuardedAction):
             what = "%d is no number of seconds from 0 to %d" % (given["drain_seconds"], MOST_SECONDS)
             raise InputError(what, option("drain_seconds"), "give how long the drain and the change of a node take")
         found = list(map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]))
-        hosts = [host for host in found if host.plan.get("actions") or host.plan.get("journal")]
+        hosts = [host for host in found if changes(host.plan)]
         fleet = FleetToChange(
             {host.name: (host.node_name, shape_of(host.plan), host.drains) for host in hosts},
             times={host.name: mapping(host.plan.get("last")).get("drain_seconds") for host in found},
@@ -315,6 +319,10 @@ def _escaped(error: NodeError) -> str:
     return line(str(error)).replace("%", "%%")
 
 
+_FIXED, _VERDICT = "kubelet_fixed", "kubelet_verdict"
+_REGISTERED = ("kubelet_plan", _FIXED, _VERDICT)
+
+
 class _Hosts(Dict[str, PlannedHost]):
     """The hosts by their names, as far as the run has come with each.
 
@@ -324,11 +332,17 @@ class _Hosts(Dict[str, PlannedHost]):
     def __init__(self, task_vars: Mapping[str, Any]) -> None:
         super().__init__()
         self._task_vars = task_vars
+        self._run = HostsOfRun(task_vars, _FIXED)
 
     def __missing__(self, name: str) -> PlannedHost:
-        variables = self._task_vars["hostvars"][name]
-        plan, fixed = (mapping(variables.get(each)) for each in ("kubelet_plan", "kubelet_fixed"))
-        self[name] = PlannedHost(name, plan, fixed, "kubelet_verdict" in variables)
+        try:
+            found = {each: mapping(value) for each, value in self._run.registered(name, _REGISTERED).items()}
+        except RefusedError as error:
+            self[name] = PlannedHost(name, failure_of(error))
+            return self[name]
+        plan, fixed, verdict = (found.get(each, {}) for each in _REGISTERED)
+        named = mapping(self._task_vars.get(_VERDICT)).get("run")
+        self[name] = PlannedHost(name, plan, fixed, named is not None and verdict.get("run") == named)
         return self[name]
 
     def plans(self) -> dict[str, Mapping[str, Any]]:

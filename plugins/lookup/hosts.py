@@ -24,7 +24,16 @@ options:
     description:
       - The name of a registered variable. Only hosts whose result there changes something are returned.
       - Of M(kubenode.cpu_manager.rollout_info) these are the hosts with actions, or with a change that was interrupted.
+      - A host whose facts have names of variables of this collection does not count.
     type: str
+  planned:
+    description:
+      - Whether only the hosts are returned that change by what M(kubenode.cpu_manager.rollout_verdict) has found
+        last, in the order that it has found.
+      - With O(batches_of), whether V(auto) is what it has found. Otherwise, V(auto) is what the playbook does by
+        default.
+    type: bool
+    default: false
   names:
     description: Whether the names of the hosts are returned, rather than a pattern for the keyword C(hosts).
     type: bool
@@ -32,8 +41,7 @@ options:
   batches_of:
     description:
       - The name of a playbook that changes nodes. Instead of hosts, this returns how many of them it changes at a time,
-        which is C(cpu_manager_serial), or what it does by default. V(auto) is what
-        M(kubenode.cpu_manager.rollout_verdict) has found.
+        which is C(cpu_manager_serial), or what it does by default.
     type: str
     choices: [rollout, rollback, repair]
 """
@@ -64,8 +72,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._base.errors import InputError
-from ..plugin_utils.report.answers import mapping
-from ..plugin_utils.scope import AUTO, batches, changing_hosts, check_batches, in_order, one_pattern, scope_of
+from ..plugin_utils.hosts_of_run import HostsOfRun, kept_order
+from ..plugin_utils.scope import batches, changes, check_batches, in_order, one_pattern, pattern_of, scope_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
@@ -79,11 +87,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         def value(name: str, default: object) -> Any:
             return self._templar.template(variables[name]) if name in variables else default
 
-        serial = value("cpu_manager_serial", None)
-        schedule = _schedule(variables) if serial == AUTO else []
+        found = kept_order() if self.get_option("planned") else {}
         playbook = self.get_option("batches_of")
         if playbook:
-            return batches(playbook, serial, schedule)
+            return batches(playbook, value("cpu_manager_serial", None), found.get("batches", ()))
         # A check of the syntax has no inventory.
         if context.CLIARGS.get("syntax"):
             return ["all"]
@@ -99,16 +106,12 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         except InputError as error:
             raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
-        if result:
-            return one_pattern(changing_hosts(variables["hostvars"], in_order(scope.names, schedule), result))
-        return scope.names if self.get_option("names") else one_pattern(scope.patterns)
-
-
-def _schedule(variables: Mapping[str, Any]) -> list[list[str]]:
-    """The batches that were found for this run; none before."""
-    hostvars = variables.get("hostvars", {})
-    for host in variables.get("groups", {}).get("all", ()):
-        found = mapping(mapping(hostvars[host].get("kubelet_look")).get("schedule")) if host in hostvars else {}
-        if found:
-            return [list(batch["hosts"]) for batch in found["batches"]]
-    return []
+        if self.get_option("planned"):
+            chosen = frozenset(found.get("changing", ()))
+            changing = in_order(filter(chosen.__contains__, scope.names), found.get("batches", ()))
+        elif result:
+            answers = HostsOfRun(variables).answers(scope.names, result)
+            changing = [host for host, answer in answers.items() if changes(answer)]
+        else:
+            return scope.names if self.get_option("names") else one_pattern(scope.patterns)
+        return one_pattern(map(pattern_of, changing))

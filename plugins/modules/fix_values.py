@@ -24,8 +24,8 @@ extends_documentation_fragment:
 options:
   values:
     description:
-      - The values by their names. Each is a text, a number or a switch, and none is named C(changed), C(failed) or
-        C(msg).
+      - The values by their names. Each is a text, a number or a switch, and none is named C(changed), C(failed), C(msg)
+        or C(run).
     type: dict
     required: true
   scope:
@@ -50,6 +50,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+run:
+  description: What tells this run from others of the same C(ansible-playbook). It is the same for all hosts.
+  returned: success
+  type: str
+  sample: 525400a1-64fd-92d5-b64d-00000000000a
 name_of_a_value:
   description: Each value, by its own name.
   returned: success

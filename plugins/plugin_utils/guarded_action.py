@@ -182,7 +182,8 @@ class GuardedAction(_Gate):
         super().run(tmp, task_vars)
         try:
             check_facts(task_vars)
-            if self.CHECKS_NAMES and _is_of_a_role_or_playbook(self._task):
+            # One that is done once is for all hosts, and the first of them answers for its own tasks alone.
+            if self.CHECKS_NAMES and _is_of_a_role_or_playbook(self._task) and not self._task.run_once:
                 check_names(task_vars)
             return _without_acts(self.act(task_vars), self)
         except CPUManagerError as error:

@@ -10,7 +10,7 @@ Ansible itself takes a pattern that matches no host, and 0 hosts at a time for a
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager, split_host_pattern
@@ -31,7 +31,7 @@ _EXCLUDING, _INTERSECTING = "!", "&"
 
 
 class Scope(NamedTuple):
-    """The hosts of a run, the canaries first: as patterns of Ansible, and by their names."""
+    """The hosts of a run, the canaries first: as patterns of Ansible, and by the names that --limit leaves."""
 
     patterns: list[str]
     names: list[str]
@@ -60,7 +60,8 @@ def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = 
             inventory.subset(limit)
         except AnsibleError as error:
             raise InputError(str(error), _LIMIT) from error
-        if not inventory.get_hosts(patterns):
+        found = [host.name for host in inventory.get_hosts(patterns)]
+        if not found:
             what = "it leaves none of the hosts of %s" % _HOSTS
             raise InputError(what, "%s %s" % (_LIMIT, limit), "correct one of them; nothing was read")
     return Scope(patterns, list(dict.fromkeys(found)))
@@ -136,12 +137,12 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else None
 
 
-def changing_hosts(variables: Mapping[str, Mapping[str, Any]], hosts: Iterable[str], result: str) -> list[str]:
-    """Patterns for those hosts whose result, a variable of this name, changes something. variables: of each host.
+def changes(result: object) -> bool:
+    """Whether a result changes something, also if only once it is carried out.
 
     A plan of rollout_info changes nothing itself: its actions do, and a change that was interrupted has to be undone.
     """
-    return [_pattern_of(host) for host in hosts if _changes(variables[host].get(result))]
+    return isinstance(result, Mapping) and any(result.get(name) for name in ("actions", "journal", "changed"))
 
 
 def in_order(hosts: Iterable[str], schedule: Iterable[Sequence[str]]) -> list[str]:
@@ -160,10 +161,6 @@ def one_pattern(patterns: Iterable[str]) -> list[str]:
     return [joined] if joined else []
 
 
-def _pattern_of(host: str) -> str:
+def pattern_of(host: str) -> str:
     """A pattern that matches a host. Of a name with other signs it may match others, too, which do not change."""
     return host if _PLAIN_NAME.fullmatch(host) else "~^%s$" % _NO_SIGN_OF_PATTERNS.sub(".", host)
-
-
-def _changes(result: object) -> bool:
-    return isinstance(result, Mapping) and any(result.get(name) for name in ("actions", "journal", "changed"))

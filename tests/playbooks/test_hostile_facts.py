@@ -10,6 +10,7 @@ The modules of kubernetes.core are replaced by ones that write down what they ar
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Collection
@@ -276,10 +277,69 @@ def test_the_report_has_no_result_of_such_a_host(copy_of: CopyOf, tmp_path: Path
     root = copy_of("edge", "honest")
     first, hosts = gathered(stage, tmp_path, root)
     honest = {"honest": {**stage.given, "kubelet_node_root": str(root)}}
-    run = stage.run(tmp_path / "run", {**honest, **hosts}, first, playbook("drift_report"))
-    assert run.status == 2, run.output
+    # The first of all speaks for all where something is done once.
+    run = stage.run(tmp_path / "run", {**hosts, **honest}, first, playbook("drift_report"))
+    assert run.status == 4, run.output
     report = json.loads((tmp_path / "run/drift-report/drift.json").read_text("utf-8"))
     states = {node["host"]: node["state"] for node in report["nodes"]}
     assert {host for host, state in states.items() if state == "missing"} == set(FACTS)
     assert [path.stem for path in (tmp_path / "run/drift-report/nodes").iterdir()] == ["honest"]
+    stage.assert_untouched(tmp_path / "run")
+
+
+def bystander(directory: Path, facts: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A playbook of somebody else's that gathers its facts, and its variables."""
+    (directory / "gather.json").write_text(json.dumps(GATHER), encoding="utf-8")
+    variables = hostile_python(directory / "pythons" / "bystander", {"ansible_facts": facts}, ["setup"])
+    return str(directory / "gather.json"), variables
+
+
+@pytest.mark.parametrize("is_in_run", [False, True], ids=["outside of the run", "refused in it"])
+def test_no_facts_of_a_host_say_in_which_batches_others_are_changed(
+    copy_of: CopyOf, tmp_path: Path, stage: Stage, is_in_run: bool
+) -> None:
+    """Neither its own nor those of the names under which a run keeps what it has found."""
+    names = ["w-%d" % number for number in range(4)]
+    plan = {"node": "bystander", "status": "drift", "actions": ["write_configuration"], "found": {}}
+    facts = {
+        "kubelet_look": {"schedule": {"batches": [{"hosts": [*names, "bystander"]}]}},
+        "kubelet_verdict": {"run": "2099-01-01T00:00:00.000000", "batches": [names], "changing": names},
+        "kubelet_fixed": {"run": "", "api_host": "other", "schedule": True},
+        "kubelet_plan": plan,
+    }
+    first, variables = bystander(tmp_path, facts)
+    given = {
+        **stage.given,
+        "kubelet_manage_service": False,
+        "kubelet_drain": False,
+        "kubelet_discard_assignments": True,
+    }
+    given["kubelet_node_root"] = str(copy_of("edge", "worker"))
+    hosts = {"bystander": {**given, **variables}, **dict.fromkeys(names, given)}
+    scope = {"cpu_manager_serial": "auto", "cpu_manager_max_fail_percentage": 50}
+    whom = {} if is_in_run else {"cpu_manager_hosts": "w-*"}
+    arguments = (playbook("rollout"), "--check", "-e", json.dumps({**scope, **whom}))
+    run = ansible_playbook(tmp_path / "run", first, hosts, *arguments)
+    assert run.status == (2 if is_in_run else 0), run.account()
+    assert "Order of 4 nodes by what runs there; batches: 3" in run.output
+    told = re.findall(r"(?m)^  \d+: ([-\w, ]+);", run.output)
+    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+\w)", run.output)
+    assert [sorted(batch.split(", ")) for batch in changed] == [batch.split(", ") for batch in told]
+    stage.assert_untouched(tmp_path / "run")
+
+
+def test_no_facts_of_a_host_are_written_at_the_api_server(copy_of: CopyOf, tmp_path: Path, stage: Stage) -> None:
+    """A plan of its own, and the name of another node."""
+    root = str(copy_of("edge", "honest"))
+    plan = {"status": "drift", "topology": {"online": "0-7"}, "starts": True}
+    wish = {"workload": "batch"}
+    facts = {"kubelet_plan": plan, "proposal_wish": wish, "proposal_node_name": "healthy", "proposal_given": {}}
+    first, variables = bystander(tmp_path, facts)
+    common = {**stage.given, "kubelet_node_root": root}
+    hosts = {"bystander": {**common, **variables}, "honest": common}
+    run = stage.run(tmp_path / "run", hosts, first, playbook("propose"))
+    assert run.status == 2, run.account()
+    assert "bystander: facts of this host have names of variables" in run.last("honest")["msg"]
+    assert stage.calls() == []
+    assert not (tmp_path / "run/proposal").exists()
     stage.assert_untouched(tmp_path / "run")

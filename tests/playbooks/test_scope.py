@@ -125,24 +125,54 @@ def test_the_order_and_the_batches_are_found_by_what_runs_on_the_nodes(tmp_path:
     assert server.changes == []
 
 
-def test_a_rollout_comes_in_the_order_that_was_found(tmp_path: Path) -> None:
-    """Of two shapes, a canary of each comes before the others."""
-    write_node(tmp_path / "changing", V2)
-    given = {
-        "kubelet_node_root": str(tmp_path / "changing"),
+def wanted(node: Path) -> dict[str, Any]:
+    """What changes a node, without a cluster and without services."""
+    return {
+        "kubelet_node_root": str(node),
         "kubelet_manage_service": False,
         "kubelet_drain": False,
         "kubelet_discard_assignments": True,
+        "kubelet_topology_manager_policy": "restricted",
     }
-    hosts: dict[str, dict[str, Any]] = {
-        "w-%d" % number: {**given, "kubelet_topology_manager_policy": "restricted"} for number in range(4)
-    }
+
+
+def batches_of(output: str) -> list[list[str]]:
+    """The hosts of each batch that was changed."""
+    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+\w)", output)
+    return [sorted(hosts.split(", ")) for hosts in changed]
+
+
+def test_a_rollout_comes_in_the_order_that_was_found(tmp_path: Path) -> None:
+    """Of two shapes, a canary of each comes before the others."""
+    write_node(tmp_path / "changing", V2)
+    given = wanted(tmp_path / "changing")
+    hosts: dict[str, dict[str, Any]] = {"w-%d" % number: given for number in range(4)}
     hosts["w-9"] = {**given, "kubelet_topology_manager_policy": "best-effort"}
     run = ansible_playbook(
         tmp_path / "run", "kubenode.cpu_manager.rollout", hosts, "--check", "-e", "cpu_manager_serial=auto"
     )
     assert run.status == 0, run.account()
-    changed = re.findall(r"TASK \[Change the node\] \*+\n.* for ([-\w, ]+\w)", run.output)
     assert "1: w-0; pods that leave: 0" in run.output
     assert "2: w-9; pods that leave: 0" in run.output
-    assert [sorted(hosts.split(", ")) for hosts in changed] == [["w-0"], ["w-9"], ["w-1"], ["w-2", "w-3"]]
+    assert batches_of(run.output) == [["w-0"], ["w-9"], ["w-1"], ["w-2", "w-3"]]
+
+
+def test_two_rollouts_of_one_run_have_their_own_batches(tmp_path: Path) -> None:
+    write_node(tmp_path / "changing", V2)
+    given = wanted(tmp_path / "changing")
+    hosts: dict[str, dict[str, Any]] = {"a-%d" % number: given for number in range(3)}
+    hosts["a-3"] = {**given, "kubelet_topology_manager_policy": "best-effort"}
+    hosts.update({"b-%d" % number: given for number in range(4)})
+    site = [
+        {
+            "name": "Roll out",
+            "import_playbook": "kubenode.cpu_manager.rollout",
+            "vars": {"cpu_manager_hosts": cluster + "-*", "cpu_manager_serial": "auto"},
+        }
+        for cluster in "ab"
+    ]
+    run = ansible_playbook(tmp_path / "run", site, hosts, "--check")
+    assert run.status == 0, run.account()
+    told = [re.findall(r"(?m)^  \d+: ([-\w, ]+);", part) for part in run.output.split("Order of 4 nodes")[1:]]
+    assert [len(each) for each in told] == [4, 3]
+    assert batches_of(run.output) == [batch.split(", ") for each in told for batch in each]

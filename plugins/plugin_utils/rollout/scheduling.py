@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, InputError
 from ...module_utils._base.quantity import counted_cpus, millis
 from ...module_utils._containers.pods import INIT, pod_from_manifest
+from ..report.answers import items, mapping
 from .pods import ENDED, Manifest, controller_of, name_of, stays
 
 _HARD = ("NoSchedule", "NoExecute")
@@ -180,9 +181,10 @@ def static_hosts(plans: Manifest, changed: Iterable[str]) -> list[str]:
 
 
 def _policy(plan: Manifest, is_changed: bool) -> str:
-    found = (plan.get("found") or {}).get("cpu_manager_policy", "")
-    rows = plan.get("drift") or () if is_changed else ()
-    wanted = [row["wanted"] for row in rows if row["subject"] == "cpu_manager_policy"]
+    # What one node says in another form must not stop the others.
+    found = mapping(plan.get("found")).get("cpu_manager_policy", "")
+    rows = map(mapping, items(plan.get("drift"))) if is_changed else ()
+    wanted = [row.get("wanted") for row in rows if row.get("subject") == "cpu_manager_policy"]
     return str(wanted[0] if wanted else found)
 
 

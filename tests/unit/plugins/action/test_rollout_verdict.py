@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Iterator, Mapping, Sequence
 
 import pytest
+from ansible import constants
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import ActionModule, _Hosts, read_cluster
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
@@ -21,6 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
     NodeError,
     call_options,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.hosts_of_run import kept_order
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import (
     Run,
     refuse_lost,
@@ -47,10 +49,20 @@ class Variables(Mapping[str, Any]):
         return len(self.hosts)
 
 
+@pytest.fixture(autouse=True)
+def own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ansible's own of this process."""
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "local"))
+
+
+# What tells a run.
+OF_RUN: dict[str, Any] = {"kubelet_fixed": {"run": "task-7"}, "kubelet_verdict": {"run": "2026-11-28T10:00:00"}}
+
+
 def test_a_batch_that_needs_no_room_reads_no_other_hosts() -> None:
     names = ["host-%d" % number for number in range(100)]
-    found = Variables({name: {"kubelet_plan": {"node": name}, "kubelet_verdict": {}} for name in names})
-    hosts = _Hosts({"hostvars": found, "ansible_play_hosts_all": names})
+    found = Variables({name: {"kubelet_plan": {"node": name}, **OF_RUN} for name in names})
+    hosts = _Hosts({"hostvars": found, "ansible_play_hosts_all": names, **OF_RUN})
     run = Run(hosts, names, names[40:42], set(names))
     refuse_lost(run, 0)
     assert run.asks("rollout") is None
@@ -58,6 +70,43 @@ def test_a_batch_that_needs_no_room_reads_no_other_hosts() -> None:
     assert found.reads == names[40:42]
     assert list(hosts.plans()) == names
     assert sorted(found.reads) == sorted(names)
+
+
+NOW: dict[str, Any] = {"kubelet_plan": {"node": "a", "actions": ["drain"]}, **OF_RUN}
+# What hosts have that must not decide for others; None: what the run says of them.
+OTHER_HOSTS: list[tuple[str, dict[str, Any], str | None, bool]] = [
+    ("of this run", NOW, None, True),
+    ("lost before it had a name", {**NOW, "kubelet_verdict": {"run": "2026-11-28T09:00:00"}}, None, False),
+    ("of a run before", {**NOW, "kubelet_fixed": {"run": "task-3"}}, "", False),
+    ("not in the run", {"kubelet_plan": NOW["kubelet_plan"]}, "", False),
+    ("refused", {**NOW, "kubelet_fixed": {"failed": True, "msg": "a: misspelt"}}, "a: misspelt", False),
+    ("with facts", {**NOW, "ansible_facts": {"kubelet_plan": {}}}, "facts of this host have names", False),
+    ("with facts alone", {"ansible_facts": {**NOW}, **NOW}, "facts of this host have names", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said", "is_in_run"), [row[1:] for row in OTHER_HOSTS], ids=[row[0] for row in OTHER_HOSTS]
+)
+def test_a_host_that_is_not_in_the_run_or_was_refused_has_no_say(
+    variables: dict[str, Any], said: str | None, is_in_run: bool
+) -> None:
+    host = _Hosts({"hostvars": {"other": variables}, **OF_RUN})["other"]
+    if said is None:
+        assert (host.plan, host.fixed) == (NOW["kubelet_plan"], OF_RUN["kubelet_fixed"])
+    else:
+        assert said in host.plan.get("msg", "")
+        assert (bool(host.plan.get("failed")), host.fixed) == (bool(said), {})
+    assert host.is_in_run is is_in_run
+
+
+def test_only_hosts_of_this_run_are_changed() -> None:
+    """One of an earlier run that has failed would take the place of the first canary."""
+    hosts = {name: variables for name, variables, _said, _is_in_run in OTHER_HOSTS}
+    action = ImpactAction({})
+    action._task.args = {"step": "plan"}
+    action.act({"hostvars": hosts, "ansible_play_hosts_all": [*hosts], "ansible_play_hosts": ["of this run"], **OF_RUN})
+    assert kept_order() == {"changing": ["of this run", "lost before it had a name"]}
 
 
 FIXED = {"api_timeout": 1, "kubeconfig": "/root/config"}
@@ -123,6 +172,11 @@ ANSWERS: dict[str, Any] = {"Node": [node_of("a")], "Pod": [DB], "ReplicaSet": [r
 DENIED = {"failed": True, "msg": "forbidden"}
 
 
+FIXED_OF_RUN: dict[str, Any] = {"run": "task-7", "api_timeout": 5, "api_host": "desk"}
+# As Ansible registers the result of a task that has failed.
+REFUSED = {"kubelet_fixed": {"failed": True, "changed": False, "msg": "r: cpu_manger_hosts is no variable"}}
+
+
 class ImpactAction(ActionModule):
     """The plugin, with API servers that answer: {kubeconfig: {kind: its objects, or a whole result}}."""
 
@@ -151,12 +205,12 @@ def impact_by(
     variables: dict[str, dict[str, Any]] = {
         name: {
             "kubelet_plan": plan,
-            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": node, "kubeconfig": "main", **fixed},
+            "kubelet_fixed": {**FIXED_OF_RUN, "node_name": node, "kubeconfig": "main", **fixed},
         }
         for name, (node, plan, fixed) in hosts.items()
     }
-    variables.update((name, {}) for name in refused)
-    task_vars = {"hostvars": variables, "ansible_play_hosts_all": list(variables)}
+    variables.update((name, REFUSED) for name in refused)
+    task_vars = {"hostvars": variables, "ansible_play_hosts_all": list(variables), "kubelet_fixed": FIXED_OF_RUN}
     found: dict[str, Any] = action._impact({**GIVEN, **given}, task_vars)
     return found
 
@@ -202,10 +256,10 @@ def test_the_impact_is_told_with_what_stops_the_change(as_lines: bool) -> None:
 
 def look(action: ImpactAction, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What the task returns, of one host."""
-    fixed = {"api_timeout": 5, "api_host": "desk", "node_name": "a", "kubeconfig": "main"}
+    fixed = {**FIXED_OF_RUN, "node_name": "a", "kubeconfig": "main"}
     variables = {"x": {"kubelet_plan": PLAN, "kubelet_fixed": fixed}}
     action._task.args = {"step": "cluster", **wanted}
-    return action.act({"hostvars": variables, "ansible_play_hosts_all": ["x"]})
+    return action.act({"hostvars": variables, "ansible_play_hosts_all": ["x"], "kubelet_fixed": fixed})
 
 
 def test_hosts_that_are_not_asked_about() -> None:
@@ -360,12 +414,16 @@ def schedule_by(action: ImpactAction, hosts: Mapping[str, Any], drains: bool = T
     variables = {
         name: {
             "kubelet_plan": {**PLAN, "drains": drains},
-            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": name, "kubeconfig": "main", **fixed},
+            "kubelet_fixed": {**FIXED_OF_RUN, "node_name": name, "kubeconfig": "main", **fixed},
         }
         for name, fixed in hosts.items()
     }
+    return schedule_of(action, variables, **given)
+
+
+def schedule_of(action: ImpactAction, variables: Mapping[str, Any], **given: Any) -> Any:
     action._task.args = {"step": "cluster", "schedule": True, **given}
-    return action.act({"hostvars": variables, "ansible_play_hosts_all": list(variables)})
+    return action.act({"hostvars": variables, "ansible_play_hosts_all": list(variables), "kubelet_fixed": FIXED_OF_RUN})
 
 
 def test_an_order_is_found_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -378,6 +436,7 @@ def test_an_order_is_found_told_and_written(tmp_path: Path, capsys: pytest.Captu
     assert "Order of 2 nodes by what runs there; batches: 2" in capsys.readouterr().out
     # What is shown is few lines; the result has all hosts.
     assert set(found) == {"changed", "schedule"}
+    assert kept_order() == {"batches": [["b"], ["a"]]}
 
 
 def test_the_times_of_all_hosts_count(capsys: pytest.CaptureFixture[str]) -> None:
@@ -385,7 +444,7 @@ def test_the_times_of_all_hosts_count(capsys: pytest.CaptureFixture[str]) -> Non
     variables = {
         name: {
             "kubelet_plan": {**PLAN, "drains": True, "actions": actions, "last": last},
-            "kubelet_fixed": {"api_timeout": 5, "api_host": "desk", "node_name": name, "kubeconfig": "main"},
+            "kubelet_fixed": {**FIXED_OF_RUN, "node_name": name, "kubeconfig": "main"},
         }
         for name, actions, last in (
             ("a", PLAN["actions"], None),
@@ -394,9 +453,7 @@ def test_the_times_of_all_hosts_count(capsys: pytest.CaptureFixture[str]) -> Non
             ("d", [], 7),
         )
     }
-    action = ImpactAction({"main": READY})
-    action._task.args = {"step": "cluster", "schedule": True}
-    found = action.act({"hostvars": variables, "ansible_play_hosts_all": list(variables)})["schedule"]
+    found = schedule_of(ImpactAction({"main": READY}), variables)["schedule"]
     assert (found["seconds"], found["measured"]) == (200, 2)
     assert "takes about 4 minutes" in capsys.readouterr().out
 
@@ -432,3 +489,51 @@ def test_an_order_without_budgets_is_none() -> None:
     action = ImpactAction({"main": {**READY, "PodDisruptionBudget": DENIED}})
     with pytest.raises(NodeError, match="the PodDisruptionBudgets of the cluster: forbidden"):
         schedule_by(action, {"a": {}})
+
+
+# --- what one host costs ----------------------------------------------------------------------------------
+
+
+# What Ansible registers for a host, and what a node may answer.
+STRANGE: dict[str, Any] = {
+    "nothing": None,
+    "failed": {"failed": True, "msg": "no"},
+    "skipped": {"skipped": True, "changed": False},
+    "unreachable": {"unreachable": True, "msg": "down"},
+    "text": "x",
+    "list": [7],
+    "no settings": {**PLAN, "found": 7},
+    "half a row": {**PLAN, "drift": [{}, None]},
+    "no CPUs": {**PLAN, "cpus": 7, "topology": None, "beside_cpus": "x"},
+    "a journal of nothing": {**PLAN, "journal": 7, "last": "x", "refusals": 7, "actions": 7},
+}
+
+
+@pytest.mark.parametrize("answer", STRANGE.values(), ids=STRANGE)
+def test_a_host_with_any_answer_costs_its_own_verdict_alone(answer: Any) -> None:
+    fixed = {**FIXED_OF_RUN, "kubeconfig": "main", "check_capacity": True}
+    hosts = {
+        "x": {"kubelet_plan": answer, "kubelet_fixed": {**fixed, "node_name": "a"}},
+        "y": {"kubelet_plan": {**PLAN, "drain": True, "drains": True}, "kubelet_fixed": {**fixed, "node_name": "b"}},
+    }
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "64"}}
+    nodes = [{**node_of(name), "status": ready} for name in ("a", "b")]
+    pods = [pod_of("db-1-x", "b", "3", ("ReplicaSet", "db-1"))]
+    action = ImpactAction({"main": {**READY, "Node": nodes, "Pod": pods}})
+    task_vars = {
+        **{name: ["x", "y"] for name in ("ansible_play_hosts_all", "ansible_play_hosts")},
+        "ansible_play_batch": ["y"],
+        "hostvars": hosts,
+        "kubelet_fixed": fixed,
+    }
+
+    def step(name: str, **given: Any) -> dict[str, Any]:
+        action._task.args = {"step": name, **given}
+        return action.act(task_vars)
+
+    assert "y:\n" in step("plan")["told"]
+    assert "y" in kept_order()["changing"]
+    assert "Deployment shop/db: 1 of 1 pod refused" in step("cluster", impact=True)["msg"]
+    assert ["y"] in [row["hosts"] for row in step("cluster", schedule=True)["schedule"]["batches"]]
+    for change in ("rollout", "repair"):
+        step("batch", change=change, fleet=["x", "y"])

@@ -15,10 +15,11 @@ from ansible.parsing.dataloader import DataLoader
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.scope import (
     batches,
-    changing_hosts,
+    changes,
     check_batches,
     in_order,
     one_pattern,
+    pattern_of,
     scope_of,
 )
 
@@ -39,8 +40,7 @@ GROUPS = {"all": ["cp-1", *WORKERS], "ungrouped": [], "control_plane": ["cp-1"],
         ("~w-[12]", [], "", ["w-1", "w-2"]),
         ("workers[0]", [], "", ["w-1"]),
         ("!control_plane", [], "", WORKERS),
-        # Ansible applies the limit itself.
-        ("workers", [], "w-1", WORKERS),
+        ("workers", "w-3", "w-1,w-3", ["w-3", "w-1"]),
         ("localhost", [], "", ["localhost"]),
     ],
 )
@@ -129,10 +129,8 @@ def test_only_hosts_that_change() -> None:
         "brought": {"changed": True},
         "odd name: [1]": {"changed": True},
     }
-    variables = {name: {"kubelet_plan": plan} for name, plan in plans.items()}
-    hosts = ["brought", "same", "odd", "interrupted", "unread", "refused", "changing", "odd name: [1]"]
-    changing = ["brought", "interrupted", "changing", "~^odd.name...1.$"]
-    assert changing_hosts({**variables, "unread": {}}, hosts, "kubelet_plan") == changing
+    found = [pattern_of(name) for name, plan in {**plans, "unread": None}.items() if changes(plan)]
+    assert found == ["changing", "interrupted", "brought", "~^odd.name...1.$"]
 
 
 @pytest.mark.parametrize("first", [["b", "a", "b"], ["b", "a"], ["all"]])
