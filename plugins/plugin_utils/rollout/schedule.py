@@ -20,7 +20,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._base.quantity import counted, millis
 from ...module_utils._kubelet.settings import SETTINGS
-from ..report.answers import items, line, mapping
+from ..report.answers import few, items, mapping
 from .pods import ENDED, Manifest, stays
 from .scheduling import cpu_request, selects
 
@@ -31,7 +31,7 @@ _GROWTH = (0.1, 0.25, 0.5)
 MOST_SECONDS = 86400
 # How many batches a node is offered.
 _MOST_LOOKS = 50
-# Of a batch or of a note, those that are named.
+# Of the batches, those that are shown.
 _NAMED = 10
 
 
@@ -212,7 +212,7 @@ def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
         "seconds": seconds * len(rows) if seconds else None,
         "node_seconds": seconds or None,
         "measured": len(times),
-        "notes": [what % _few(names) for what, names in notes.items()],
+        "notes": [what % few(names) for what, names in notes.items()],
     }
 
 
@@ -226,7 +226,7 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
     hosts = sum(len(row["hosts"]) for row in rows)
     yield "Order of %s by what runs there; batches: %d" % (counted(hosts, "node"), len(rows))
     for number, row in enumerate(rows[:_NAMED], 1):
-        yield "  %d: %s; pods that leave: %d" % (number, _few(row["hosts"]), row["pods"])
+        yield "  %d: %s; pods that leave: %d" % (number, few(row["hosts"]), row["pods"])
     if len(rows) > _NAMED:
         yield "  and %d more" % (len(rows) - _NAMED)
     if schedule["seconds"] is not None:
@@ -240,12 +240,6 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
         yield "  how long it takes is not known: no node has measured a drain, and cpu_manager_drain_seconds is not set"
     for note in schedule["notes"]:
         yield "  note: " + note
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    few = ", ".join(map(line, names[:_NAMED]))
-    return "%s and %d more" % (few, more) if more > 0 else few
 
 
 def _times(told: Mapping[str, object], notes: dict[str, list[str]]) -> list[int]:
