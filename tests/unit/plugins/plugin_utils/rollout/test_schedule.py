@@ -88,7 +88,8 @@ def test_a_shape_is_the_machine_and_the_settings_that_change(subject: str, first
 
 
 def test_the_shape_of_what_a_node_makes_up() -> None:
-    for drift in (7, [[]], [{"subject": []}], [{"wanted": {}}], None):
+    answers: list[Any] = [7, [[]], [{"subject": []}], [{"wanted": {}}], None]
+    for drift in answers:
         assert shape_of({"drift": drift}) == shape_of({}), drift
 
 
