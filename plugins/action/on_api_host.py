@@ -2,16 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a module of kubernetes.core, and takes its answer as data. The module of this name documents it."""
+"""Runs a module of kubernetes.core, again where it may succeed, and takes its answer as data.
+
+The module of this name documents it.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ..plugin_utils.api_server import call, with_names
 from ..plugin_utils.guarded_action import GuardedAction
 
 MODULES = ("k8s", "k8s_drain", "k8s_info", "k8s_log")
-_CONNECTION: dict[str, dict[str, str]] = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
+_CONNECTION: dict[str, dict[str, Any]] = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
+_TIMEOUT: dict[str, dict[str, Any]] = {"timeout": {"type": "int", "default": 60}}
 
 
 class ActionModule(GuardedAction):
@@ -21,6 +26,8 @@ class ActionModule(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the one module that is named."""
-        name, arguments = self.chosen(MODULES, _CONNECTION)
-        module = "kubernetes.core." + name
-        return self.run_module(module, module, arguments, task_vars)
+        name, arguments = self.chosen(MODULES, {**_CONNECTION, **_TIMEOUT})
+        timeout = arguments.pop("timeout")
+        if "definition" in arguments:
+            arguments["definition"] = with_names(arguments["definition"])
+        return call(self, name, arguments, task_vars, timeout)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections import Counter
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -17,6 +16,7 @@ from typing import Any, Dict, Iterator, Mapping, Sequence
 from ansible.utils.display import Display
 
 from ..module_utils._base.errors import MALFORMED, InputError, NodeError, RefusedError, option
+from ..plugin_utils.api_server import read_cluster
 from ..plugin_utils.controller_action import OPTION_NAMES, Given, validated
 from ..plugin_utils.guarded_action import GuardedAction, failure_of
 from ..plugin_utils.hosts_of_run import HostsOfRun, keep_order, kept_order
@@ -31,7 +31,7 @@ from ..plugin_utils.impact.gate import (
     with_waivers,
 )
 from ..plugin_utils.impact.workloads import Remarks, owners_of
-from ..plugin_utils.report.answers import NO_KUBELET, answered, collect, line, mapping
+from ..plugin_utils.report.answers import NO_KUBELET, collect, line, mapping
 from ..plugin_utils.report.checks import API, NODES
 from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.pods import controller_of
@@ -352,50 +352,3 @@ class _Hosts(Dict[str, PlannedHost]):
 
 def _now() -> str:
     return datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
-
-
-# What is read from the API of a cluster, with a module of kubernetes.core.
-
-
-_MODULE = "kubernetes.core.k8s_info"
-
-
-class _TooLate(BaseException):
-    """No handler of other errors takes it for one of its own."""
-
-
-@contextmanager
-def _at_most(seconds: int) -> Iterator[None]:
-    """Raises _TooLate after these seconds. A worker of Ansible does what a task says in its main thread."""
-
-    def end(*_arguments: object) -> None:
-        raise _TooLate
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def read_cluster(
-    action: GuardedAction, what: str, fixed: Mapping[str, Any], task_vars: Mapping[str, Any], **query: Any
-) -> list[Any]:
-    """Objects that the API server gives. They may hold passwords: no result and no log has them.
-
-    what: in words, for an error. fixed: what the run acts with, of the host that is asked about: `kubeconfig` and
-    `context`, and `api_timeout` in seconds. query: options of k8s_info. Raises NodeError where there is no answer.
-    """
-    arguments = {name: fixed[name] for name in ("kubeconfig", "context") if fixed.get(name) is not None}
-    try:
-        with _at_most(int(fixed["api_timeout"])):
-            answer = action.run_module(_MODULE, _MODULE, {**arguments, **query}, task_vars)
-    except _TooLate:
-        answer = {"failed": True, "msg": "Timed out after %s seconds" % fixed["api_timeout"]}
-    answer = answered(answer)
-    resources = answer.get("resources")
-    if answer.get("failed") or answer.get("unreachable") or not isinstance(resources, list):
-        raise NodeError("Read %s: %s" % (what, str(answer.get("msg", "it failed without a message")).strip()))
-    return resources

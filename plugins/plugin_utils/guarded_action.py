@@ -201,7 +201,7 @@ class GuardedAction(_Gate):
         return dict(answer)
 
     def chosen(
-        self, modules: Sequence[str], common: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+        self, modules: Sequence[str], common: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     ) -> tuple[str, dict[str, Any]]:
         """The one of these modules that the task names, and its arguments. common: the options that all of them take.
 

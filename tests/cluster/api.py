@@ -10,10 +10,11 @@ import base64
 import http.client
 import json
 import ssl
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 from urllib.parse import urlencode, urlsplit
 
 import yaml
@@ -49,13 +50,23 @@ class API:
             pair.write_bytes(_data(user, "client-certificate") + _data(user, "client-key"))
             tls.load_cert_chain(pair)
         server = urlsplit(cluster["server"]).netloc
-        self._connection = http.client.HTTPSConnection(server, timeout=_PATIENCE, context=tls)
+        self._new = partial(http.client.HTTPSConnection, server, timeout=_PATIENCE, context=tls)
+        self._connection = self._new()
 
     def __enter__(self) -> API:
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._connection.close()
+
+    @contextmanager
+    def another(self) -> Iterator[http.client.HTTPSConnection]:
+        """A connection of its own, for any thread."""
+        connection = self._new()
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     def get(self, path: str, **query: str) -> Object:
         """An object, or a list of them."""

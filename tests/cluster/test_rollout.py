@@ -110,7 +110,8 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
     rollout = last_rollout(alone, "a")
     back = alone.run(ROLLBACK)
     assert back.status == 0, back.account()
-    assert "Going back to what was before the rollout of %s (UTC): on a." % rollout in back.output
+    assert "Going back to what was before the rollout of %s (UTC): on a; " % rollout in back.output
+    assert "stay as they are: none on b, c." in back.output
     assert settings() == [before, before, before]
     assert [names_of(back, name) for name in ("b", "c")] == [[], []]
 

@@ -120,10 +120,10 @@ def test_a_cluster_that_does_not_answer(fleet: Fleet, control_plane: ControlPlan
     node = fleet.add("worker")
     before = node.log()
     nowhere = kubeconfig_to(1, control_plane, fleet.directory)
-    message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere), "worker")
+    message = failure(fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere, kubelet_api_timeout=3), "worker")
     assert re.search("Read the nodes of the cluster: .*Connection refused", message)
     assert message.endswith("; the nodes worker were not touched")
-    run = fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere, cpu_manager_check_capacity=False)
+    run = fleet.run(ROLLOUT, kubelet_kubeconfig=nowhere, kubelet_api_timeout=3, cpu_manager_check_capacity=False)
     message = failure(run, "worker")
     assert "Read the node from the cluster: " in message
     assert message.endswith("; the node is as it was")

@@ -13,6 +13,7 @@ import pytest
 KINDS = (
     *("kills", "damaged nodes", "full disks", "read-only disks", "meetings with others", "races", "orders"),
     *("kubelets that do not come up", "budgets that never allow", "clusters that do not answer"),
+    *("calls that failed", "changes that stayed"),
 )
 _PREFIX = "faults: "
 

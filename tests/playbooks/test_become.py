@@ -117,6 +117,7 @@ def test_the_cluster_is_asked_by_the_user(
         "kubelet_cpu_manager_policy": "none",
         "kubelet_drain": True,
         "kubelet_kubeconfig": str(kubeconfig),
+        "kubelet_api_timeout": 3,
         **becomes,
     }
     everybody = "ansible_become_exe=%s" % sudo

@@ -10,18 +10,17 @@ What cannot be read, or is not looked at, is told in a line, and does not keep t
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._containers.pods import Pod, pod_from_manifest
-from ..report.answers import line, mapping
+from ..report.answers import few, line, mapping
 from ..rollout.pods import DAEMON_SET, ENDED, MIRROR, name_of, stays
 from ..rollout.scheduling import Rules, rules_of
 
 # More than runs anywhere: what each costs must not add up.
 MOST_CONTAINERS = 1000
 # Of what a line tells, those that are named.
-_NAMED = 10
 # Of why a pod cannot be read, in characters: it may have any part of the pod in it.
 _LONGEST = 200
 _DEFAULT_SCHEDULER = "default-scheduler"
@@ -83,13 +82,7 @@ class Remarks:
 
     def to_list(self) -> list[str]:
         """In the order in which they were found."""
-        return [what % _few(list(names)) for what, names in self._names.items()]
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    few = ", ".join(map(line, names[:_NAMED]))
-    return "%s and %d more" % (few, more) if more > 0 else few
+        return [what % few(list(names)) for what, names in self._names.items()]
 
 
 class Kinds:

@@ -28,6 +28,8 @@ from .shapes import ReportedDifference, ReportedView
 # More than any real node has.
 _LONGEST_TEXT = 20000
 _MOST_ITEMS = 1000
+# Of names in a line, those that are named.
+_MOST_NAMED = 10
 # Of the answer of a node as JSON, in characters; those of real nodes have a hundredth.
 LARGEST_ANSWER = 4 << 20
 # Of characters, those of which it is kept how they are shown. No language needs as many in one fleet.
@@ -69,6 +71,13 @@ def _as_json(value: object) -> str:
 def line(value: object) -> str:
     """A value of a node's answer as text that can be shown, in one line."""
     return " ".join(text(value).split())
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of these names, in one line, and how many more there are."""
+    more = len(names) - _MOST_NAMED
+    named = ", ".join(map(line, names[:_MOST_NAMED]))
+    return "%s and %d more" % (named, more) if more > 0 else named
 
 
 class _Shown(Dict[int, str]):

@@ -4,9 +4,10 @@
 
 """In which order and how many at a time the nodes of a fleet are changed, by what runs on them. Pure.
 
-A canary of each shape comes first, alone the one with the fewest pods. Then batches grow. The pods that leave a batch
-find CPUs on the nodes outside of it, as a sum, and are no more of a PodDisruptionBudget than it allows at a time. A
-node of which that cannot be said comes alone. The cost grows with the nodes and their pods, not with pairs of them.
+Batches grow. A canary of each shape comes first, alone the one with the fewest pods; the canaries of many shapes are
+batches that grow, too. The pods that leave a batch find CPUs on the nodes outside of it, as a sum, and are no more of a
+PodDisruptionBudget than it allows at a time. A node of which that cannot be said comes alone. The cost grows with the
+nodes and their pods, not with pairs of them.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
 from ...module_utils._base.quantity import counted, millis
-from ..report.answers import line, mapping
+from ...module_utils._kubelet.settings import SETTINGS
+from ..report.answers import few, items, mapping
 from .pods import ENDED, Manifest, stays
 from .scheduling import cpu_request, selects
 
 VERSION = "1.0"
-# How many of all nodes a batch has at most, after the canaries; the last again and again.
+# How many of all nodes a batch has at most, after the first node; the last again and again.
 _GROWTH = (0.1, 0.25, 0.5)
 # No drain takes longer.
 MOST_SECONDS = 86400
 # How many batches a node is offered.
 _MOST_LOOKS = 50
-# Of a batch or of a note, those that are named.
+# Of the batches, those that are shown.
 _NAMED = 10
 
 
@@ -78,16 +80,17 @@ class Scheduler:
         self._first = 0
         # Of the last batch, as it was made.
         self._last_size = 0
+        self._sizes = [max(1, int(total * share)) for share in _GROWTH]
         self._open: dict[str, int] = {}
 
-    def begin(self, most: int) -> None:
-        """What comes from now on comes after all that came; the next batch has so many nodes at most."""
+    def begin(self) -> None:
+        """What comes from now on comes after all that came, in batches that grow anew; the very first has one node."""
         self._first = len(self.batches)
-        self._last_size = most
-        self.batches.append(_Batch(most))
+        self._last_size = self._sizes[0] if self.batches else 1
+        self.batches.append(_Batch(self._last_size))
 
-    def place(self, node: ChangingNode, grows: bool = True) -> None:
-        """grows: whether further batches are larger, else they are as the last."""
+    def place(self, node: ChangingNode) -> None:
+        """Put the node into the first batch that takes it, or into a further one."""
         start = max([self._first, *(self._open.get(budget, 0) for budget in node.budgets)])
         last = len(self.batches) - 1
         # Those in between may have room, too; looking at all of them would take as many looks as there are pairs.
@@ -96,7 +99,7 @@ class Scheduler:
         if at is None:
             at = max(start, last + 1)
             while len(self.batches) <= at:
-                self.batches.append(_Batch(self._next_size() if grows else self._last_size))
+                self.batches.append(_Batch(self._next_size()))
         batch = self.batches[at]
         batch.add(node)
         if any(count > self.allowed.get(budget, 1) for budget, count in node.budgets.items()):
@@ -109,8 +112,7 @@ class Scheduler:
                 self._open[budget] = max(self._open.get(budget, 0), at + 1)
 
     def _next_size(self) -> int:
-        sizes = [max(1, int(self.total * share)) for share in _GROWTH]
-        self._last_size = next((size for size in sizes if size > self._last_size), sizes[-1])
+        self._last_size = next((size for size in self._sizes if size > self._last_size), self._sizes[-1])
         return self._last_size
 
     def _takes(self, batch: _Batch, node: ChangingNode) -> bool:
@@ -137,15 +139,10 @@ def in_batches(nodes: Sequence[ChangingNode], allowed: Mapping[str, int], free: 
     chosen = {node.host for node in canaries.values()}
     first, others = list(canaries.values())[:1], list(canaries.values())[1:]
     rest = [node for node in nodes if node.host not in chosen]
-    for most, part, grows in (
-        (1, first, False),
-        (len(others), others, False),
-        (max(1, int(len(nodes) * _GROWTH[0])), rest, True),
-    ):
-        if part:
-            scheduler.begin(most)
-            for node in part:
-                scheduler.place(node, grows)
+    for part in filter(None, (first, others, rest)):
+        scheduler.begin()
+        for node in part:
+            scheduler.place(node)
     return scheduler
 
 
@@ -165,9 +162,19 @@ class FleetToChange(NamedTuple):
 
 
 def shape_of(plan: Mapping[str, Any]) -> str:
-    """Equal for nodes of one machine of which the same changes. plan: of rollout_info."""
-    drift = [(row.get("subject"), row.get("wanted")) for row in map(mapping, plan.get("drift") or ())]
-    return json.dumps([plan.get("topology"), drift, plan.get("actions")], sort_keys=True, default=str)
+    """Equal for nodes of one machine of which the same settings change, by the same steps. plan: of rollout_info.
+
+    What else differs, such as containers and checkpoints, has names of a node's own, and so have many values: only of
+    settings with few values, such as policies, they count.
+    """
+    rows = [(str(row.get("subject")), row.get("wanted")) for row in map(mapping, items(plan.get("drift")))]
+    changes = {name: value if _has_few_values(name) else None for name, value in rows if name in SETTINGS}
+    return json.dumps([plan.get("topology"), changes, plan.get("actions")], sort_keys=True, default=str)
+
+
+def _has_few_values(setting: str) -> bool:
+    argument = SETTINGS[setting].argument
+    return "choices" in argument or argument["type"] in ("bool", "dict")
 
 
 def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
@@ -205,7 +212,7 @@ def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
         "seconds": seconds * len(rows) if seconds else None,
         "node_seconds": seconds or None,
         "measured": len(times),
-        "notes": [what % _few(names) for what, names in notes.items()],
+        "notes": [what % few(names) for what, names in notes.items()],
     }
 
 
@@ -219,7 +226,7 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
     hosts = sum(len(row["hosts"]) for row in rows)
     yield "Order of %s by what runs there; batches: %d" % (counted(hosts, "node"), len(rows))
     for number, row in enumerate(rows[:_NAMED], 1):
-        yield "  %d: %s; pods that leave: %d" % (number, _few(row["hosts"]), row["pods"])
+        yield "  %d: %s; pods that leave: %d" % (number, few(row["hosts"]), row["pods"])
     if len(rows) > _NAMED:
         yield "  and %d more" % (len(rows) - _NAMED)
     if schedule["seconds"] is not None:
@@ -233,12 +240,6 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
         yield "  how long it takes is not known: no node has measured a drain, and cpu_manager_drain_seconds is not set"
     for note in schedule["notes"]:
         yield "  note: " + note
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    few = ", ".join(map(line, names[:_NAMED]))
-    return "%s and %d more" % (few, more) if more > 0 else few
 
 
 def _times(told: Mapping[str, object], notes: dict[str, list[str]]) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Seq
 
 from ...module_utils._base.errors import InputError, RefusedError
 from ...module_utils.cpuset import CPUSet
-from ..report.answers import NO_KUBELET, items, line, mapping, text
+from ..report.answers import NO_KUBELET, few, items, line, mapping, text
 from .scheduling import Claim, static_hosts
 
 _REPAIR, _CHANGING, _STATIC = "repair", "changing", "static"
@@ -219,8 +219,8 @@ def in_service_error(plan: Mapping[str, Any]) -> RefusedError:
 
 
 # Which rollout a fleet goes back from. Rollouts are named by the times at which the controller began them, and the
-# nodes say which they have had. That a node says so proves nothing: what a single node says does not decide for all
-# others.
+# nodes say which they have had. That a node says so proves nothing: nodes do not decide for others if as many name
+# another.
 
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?(\+00:00)?", re.ASCII)
@@ -237,7 +237,8 @@ class Choice(NamedTuple):
 
     # The rollout; empty where there is a problem.
     rollout: str
-    # The nodes that name it, and why the rollback is not begun; each empty where there is nothing to say.
+    # The nodes that name it and those that do not, and why the rollback is not begun; each empty where there is nothing
+    # to say.
     told: str
     problem: str
 
@@ -253,6 +254,11 @@ class _Candidate(NamedTuple):
     name: str
     nodes: Sequence[str]
     gone_back: Sequence[str]
+
+    @property
+    def hosts(self) -> list[str]:
+        """The nodes that name it, in whatever way."""
+        return [*self.nodes, *self.gone_back]
 
     @property
     def where(self) -> str:
@@ -272,24 +278,39 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
     candidates = _candidates(said)
     if named:
         found = [candidate for candidate in candidates if candidate.name == named]
-        return Choice(named, found[0].where, "") if found else _stop("no node names the rollout %s" % named, candidates)
+        return (
+            Choice(named, found[0].where + _without(found[0], candidates, said), "")
+            if found
+            else _stop("no node names the rollout %s" % named, candidates)
+        )
     problem = _unknown(plans) or _no_times(said) or _to_come(candidates, now)
     if problem:
         return _stop(problem, candidates)
     if not candidates:
         return _stop("no node has had a rollout that it could go back from", [])
     newest = candidates[0]
-    names_it = {*newest.nodes, *newest.gone_back}
-    others = {host for candidate in candidates[1:] for host in (*candidate.nodes, *candidate.gone_back)} - names_it
-    if len(names_it) == 1 and others:
-        problem = (
-            "only %s names the last rollout, and others name another: if that is so, as for a canary, %s; if not, %s"
-        )
-        return _stop(problem % (*names_it, _NAME_IT, _LEAVE_OUT.replace("these nodes", "it")), candidates)
-    if newest.nodes:
-        return Choice(newest.name, newest.where, "")
-    further = "; to go further back, %s: %s" % (_NAME_IT, _texts(candidates[1:])) if candidates[1:] else ""
-    return Choice(newest.name, newest.where + further, "")
+    others = {host for candidate in candidates[1:] for host in candidate.hosts}.difference(newest.hosts)
+    if len(newest.hosts) <= len(others):
+        says = "names" if len(newest.hosts) == 1 else "name"
+        problem = "only %s %s the last rollout, and others name another: " % (few(newest.hosts), says)
+        ways_out = "if that is so, as where it ended early, %s; if not, %s" % (_NAME_IT, _LEAVE_OUT)
+        return _stop(problem + ways_out, candidates)
+    told = newest.where + _without(newest, candidates, said)
+    if newest.nodes or not candidates[1:]:
+        return Choice(newest.name, told, "")
+    return Choice(newest.name, "%s; to go further back, %s" % (told, _NAME_IT), "")
+
+
+def _without(chosen: _Candidate, candidates: Sequence[_Candidate], said: Mapping[str, object]) -> str:
+    """Which nodes do not name the chosen rollout, and what they name instead; empty where all do."""
+    named = dict.fromkeys(said, "none")
+    named.update((host, candidate.name) for candidate in reversed(candidates) for host in candidate.hosts)
+    hosts: dict[str, list[str]] = {}
+    for host, name in named.items():
+        if host not in chosen.hosts:
+            hosts.setdefault(name, []).append(host)
+    texts = ", ".join("%s on %s" % (name, few(names)) for name, names in sorted(hosts.items()))
+    return "; nodes with another last rollout, or none, stay as they are: " + texts if texts else ""
 
 
 def _stop(problem: str, candidates: Sequence[_Candidate]) -> Choice:

@@ -16,12 +16,13 @@ from typing import Any, Iterator, Mapping, Sequence
 import pytest
 from ansible import constants
 
-from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import ActionModule, _Hosts, read_cluster
+from ansible_collections.kubenode.cpu_manager.plugins.action.rollout_verdict import ActionModule, _Hosts
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
     InputError,
     NodeError,
     call_options,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.api_server import read_cluster
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.hosts_of_run import kept_order
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdict import (
     Run,

@@ -18,8 +18,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.sched
     in_batches,
     schedule_of,
     schedule_text,
+    shape_of,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, pod_of
+from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import node_of, plan_of, pod_of
 
 MUCH = 10**9
 
@@ -50,6 +51,56 @@ def test_a_canary_of_each_shape_comes_first_the_one_with_the_fewest_pods() -> No
     assert list(map(len, found)) == [1, 2, 3, 7, 15, 2]
     # The others keep their order.
     assert found[2] == ["n00", "n01", "n02"]
+
+
+def test_a_fleet_of_which_each_node_is_a_shape_of_its_own_is_changed_in_growing_batches() -> None:
+    assert sizes([node(number, str(number)) for number in range(200)]) == [1, 20, 50, 100, 29]
+    assert sizes([node(number, str(number)) for number in range(8)]) == [1, 1, 2, 4]
+    # Thirty shapes of 200 nodes: the canaries grow, and then the others do.
+    assert sizes([node(number, str(number % 30)) for number in range(200)]) == [1, 20, 9, 20, 50, 100]
+
+
+def with_row(plan: dict[str, Any], subject: str, wanted: Any) -> dict[str, Any]:
+    return {**plan, "drift": [*plan["drift"], {"subject": subject, "wanted": wanted, "found": None}]}
+
+
+@pytest.mark.parametrize(
+    ("subject", "first", "second", "same"),
+    [
+        ("container shop/web-%d/app", "1,5", "2,6", True),
+        ("cgroup kubepods/burstable/pod%d", "0-7", "0-3", True),
+        ("checkpoint", "that of web-1", "that of web-2", True),
+        # Of a host's own.
+        ("reserved_system_cpus", "0,4", "1,5", True),
+        ("kube_reserved_memory", "1Gi", "2Gi", True),
+        ("cpu_cfs_quota_period", "11ms", "12ms", True),
+        ("topology_manager_policy", "restricted", "single-numa-node", False),
+        ("cpu_manager_policy_options", {"full-pcpus-only": "true"}, {"distribute-cpus-across-numa": "true"}, False),
+        ("cpu_cfs_quota", True, False, False),
+    ],
+)
+def test_a_shape_is_the_machine_and_the_settings_that_change(subject: str, first: Any, second: Any, same: bool) -> None:
+    shapes = {
+        shape_of(with_row(plan_of(), subject.replace("%d", str(number)), wanted))
+        for number, wanted in enumerate((first, second))
+    }
+    assert (len(shapes) == 1) is same
+
+
+def test_the_shape_of_what_a_node_makes_up() -> None:
+    answers: list[Any] = [7, [[]], [{"subject": []}], [{"wanted": {}}], None]
+    for drift in answers:
+        assert shape_of({"drift": drift}) == shape_of({}), drift
+
+
+def test_another_machine_another_setting_or_another_step_is_another_shape() -> None:
+    plan = plan_of()
+    others = [
+        plan_of(machine="2 sockets x 4 cores x 2 threads"),
+        with_row(plan, "reserved_system_cpus", "0,4"),
+        {**plan, "actions": [*plan["actions"], "reconcile"]},
+    ]
+    assert len({shape_of(each) for each in (plan, *others)}) == 4
 
 
 def test_a_budget_is_kept_in_each_batch() -> None:
@@ -103,6 +154,42 @@ def test_each_node_comes_once_and_each_batch_keeps_to_what_it_may(
             assert sum(node.cpu for node in batch) <= free - sum(node.free for node in batch)
             for budget, most in allowed.items():
                 assert sum(node.budgets.get(budget, 0) for node in batch) <= max(1, most)
+
+
+SHAPES = st.integers(1, 300).flatmap(
+    lambda shapes: st.lists(
+        st.builds(
+            lambda shape, drains, cpu, pods, counts: (
+                ChangingNode("", str(shape), cpu, 3000, pods, counts) if drains else ChangingNode("", str(shape))
+            ),
+            st.integers(1, shapes),
+            st.booleans(),
+            st.integers(0, 5000),
+            st.integers(0, 9),
+            st.dictionaries(st.sampled_from(["x", "y"]), st.integers(1, 3), max_size=2),
+        ),
+        max_size=300,
+    ).map(lambda drawn: [row._replace(host="n%d" % number) for number, row in enumerate(drawn)])
+)
+
+
+@given(SHAPES, st.sampled_from([0, 20000, MUCH]), st.integers(0, 40))
+def test_no_batch_is_larger_than_it_would_be_in_a_fleet_of_one_shape(
+    nodes: list[ChangingNode], free: int, most: int
+) -> None:
+    """Whatever the shapes, drains and budgets are; and a canary of each shape comes before its others."""
+    found = [batch.nodes for batch in in_batches(nodes, {"x": most, "y": 2}, free).batches]
+    assert sorted(node.host for batch in found for node in batch) == sorted(node.host for node in nodes)
+    assert all(found)
+    plain = [1, *sorted({max(1, int(len(nodes) * share)) for share in (0.1, 0.25, 0.5)})]
+    for number, batch in enumerate(found):
+        assert len(batch) <= plain[min(number, len(plain) - 1)]
+    of_shape: dict[str, list[int]] = {}
+    for number, batch in enumerate(found):
+        for row in batch:
+            of_shape.setdefault(row.shape, []).append(number)
+    for numbers in of_shape.values():
+        assert numbers[1:] == [] or numbers[0] < min(numbers[1:])
 
 
 @pytest.mark.parametrize("free", [0, 50_000_000, MUCH])

@@ -18,6 +18,10 @@ FIRST, SECOND, THIRD = "2026-11-01T09:30:00", "2026-11-02T09:30:00.000001", "202
 NOW, LATER, SOON = "2026-11-03T12:00:00.500000", "2026-11-03T12:00:01", "2026-11-03T12:00:00.500001"
 
 
+NAME_IT = "name the rollout to go back from with -e kubelet_rollback_of=TIME"
+STAY = "; nodes with another last rollout, or none, stay as they are: "
+
+
 def node(last: object = None, interrupted: object = None, undone: object = None) -> dict[str, Any]:
     """What rollout_info says of a node that names these rollouts."""
     facts = {name: value for name, value in (("rollout", last), ("undone", undone)) if value is not None}
@@ -35,10 +39,10 @@ def choose(*nodes: dict[str, Any], named: str = "") -> Choice:
 def test_the_newest_counts_wherever_it_was_interrupted() -> None:
     assert choose(node(FIRST), node(THIRD), node(THIRD)).rollout == THIRD
     assert choose(node(FIRST, interrupted=SECOND), node(SECOND), node(FIRST)).rollout == SECOND
-    assert choose(node(FIRST), node(), node(FIRST)) == Choice(FIRST, "on a, c", "")
+    assert choose(node(FIRST), node(FIRST)) == Choice(FIRST, "on a, b", "")
     # A whole second is written without its fraction, and comes before what has one.
     whole = "2026-11-02T09:30:00"
-    assert choose(node(whole), node(SECOND), node(SECOND), node(whole)).rollout == SECOND
+    assert choose(node(whole), node(SECOND), node(SECOND)).rollout == SECOND
 
 
 def test_a_fleet_of_one_node() -> None:
@@ -70,7 +74,7 @@ def test_what_is_no_time_is_a_stop_that_names_its_node(name: object) -> None:
     assert "is no time of a rollout: b;" in choice.problem
     # Of what it is, nothing is shown.
     assert len(choice.problem) < 400
-    assert choose(node(FIRST), node(name), named=FIRST) == Choice(FIRST, "on a", "")
+    assert choose(node(FIRST), node(name), named=FIRST) == Choice(FIRST, "on a" + STAY + "none on b", "")
 
 
 def test_without_a_rollout_nothing_is_planned() -> None:
@@ -90,15 +94,32 @@ def test_what_a_single_node_names_alone_does_not_decide_for_others() -> None:
         assert choose(node(FIRST), alone, node(FIRST), named=FIRST).rollout == FIRST
 
 
+def test_what_some_nodes_name_does_not_decide_where_as_many_name_another() -> None:
+    few, many = [node(SECOND)] * 2, [node(FIRST)] * 2
+    choice = choose(*few, *many, node())
+    assert choice.rollout == ""
+    assert choice.problem.startswith("only a, b name the last rollout, and others name another")
+    assert "%s (on a, b), %s (on c, d)" % (SECOND, FIRST) in choice.problem
+    # The operator names it, or leaves out some of them.
+    told = "on a, b%s%s on c, d, none on e" % (STAY, FIRST)
+    assert choose(*few, *many, node(), named=SECOND) == Choice(SECOND, told, "")
+    assert choose(*few, *many[1:]) == Choice(SECOND, "on a, b%s%s on c" % (STAY, FIRST), "")
+    assert choose(*many).rollout == FIRST
+    # Those that have had none say nothing against it.
+    assert choose(*few, *[node()] * 4) == Choice(SECOND, "on a, b" + STAY + "none on c, d, e, f", "")
+    assert choose(*few, node(undone=FIRST), node(FIRST), node(THIRD, interrupted=FIRST)).rollout == ""
+
+
 def test_a_second_rollback_goes_back_no_further() -> None:
     """The mark of the first stays, whatever rollout some nodes still have."""
     choice = choose(node(undone=SECOND), node(FIRST), node(undone=SECOND))
     assert (choice.rollout, choice.problem) == (SECOND, "")
     assert "taken back already on a, c" in choice.told
-    assert "-e kubelet_rollback_of=TIME: %s (on b)" % FIRST in choice.told
+    assert choice.told.endswith("%s%s on b; to go further back, %s" % (STAY, FIRST, NAME_IT))
     assert choose(node(undone=SECOND), node(FIRST), node(undone=SECOND), named=FIRST).rollout == FIRST
     # One that was taken back on some of its nodes goes on.
-    assert choose(node(undone=SECOND), node(SECOND), node(FIRST)).told == "on b; taken back already on a"
+    told = "on b; taken back already on a%s%s on c" % (STAY, FIRST)
+    assert choose(node(undone=SECOND), node(SECOND), node(FIRST)).told == told
     # After it comes the next rollout.
     assert choose(node(THIRD), node(THIRD), node(undone=SECOND)).rollout == THIRD
     assert choose(node(FIRST, undone=SECOND), node(FIRST, undone=SECOND)).rollout == SECOND
