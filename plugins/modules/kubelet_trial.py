@@ -18,10 +18,13 @@ description:
     started, in the kubelet's own words. M(kubenode.cpu_manager.start_check) predicts the same by rules, which are known
     for some versions; this asks the kubelet itself, whatever its version or vendor.
   - The kubelet of the trial is a process of its own in namespaces of its own, beside a private instance of the node's
-    container runtime. It gets copies of the configuration and of the states in its root directory. It reaches neither
-    the running kubelet nor the node's container runtime, the API server, static pods and the network. All that is
-    mounted is read-only there, values below C(/proc/sys) stay as they are, and its cgroups are below one of their own,
-    C(kubenode-kubelet-trial), with limits of memory and processes.
+    container runtime. It reaches neither the running kubelet nor the node's container runtime, the API server, static
+    pods and the network. All that is mounted is read-only there, values below C(/proc/sys) stay as they are, and its
+    cgroups are below one of their own, C(kubenode-kubelet-trial), with limits of memory and processes.
+  - Of the kubelet's root directory, C(/run), C(/tmp) and C(/var/log), it finds only what a kubelet reads at its start,
+    which are the configuration and its drop-in files, the states, the certificates of the kubelet's server, and other
+    files that its flags and fields name to be read. Nothing else is opened, also no lock file. Where not all of these
+    can be had, there is no answer, and RV(reason) names the file.
   - It runs on the reserved CPUs, or where none are reserved by their names on those that no container has for itself,
     with a low priority, and for a limited time; see O(timeout). Mostly it takes two to six seconds.
   - Nothing is left on the node, however the module ends. Only the empty cgroups of a module that was killed stay, and

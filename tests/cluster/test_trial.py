@@ -139,7 +139,7 @@ def test_the_node_is_left_alone_beside_a_kubelet_that_runs(node: LiveNode) -> No
     runtime = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"]
     done = node.answer(
         "beside",
-        containerd=_CONTAINERD,
+        containerd=CONTAINERD,
         kubelet=["/opt/bin/kubelet", *node.flags, *runtime],
         files={CHECKPOINT: saved("none", "").decode("ascii")},
     )
@@ -150,7 +150,7 @@ def test_the_node_is_left_alone_beside_a_kubelet_that_runs(node: LiveNode) -> No
     assert done["answer"]["runtime"] == "/opt/bin/containerd"
 
 
-_CONTAINERD = """\
+CONTAINERD = """\
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
 disable_apparmor = true

@@ -14,7 +14,7 @@ from typing import Callable, Iterator
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import SOCKET
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_paths import SOCKET
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import KUBERNETES, lacking, need
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 

@@ -14,13 +14,14 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -53,17 +54,21 @@ _PATIENCE = 30.0
 
 def _files() -> Iterator[tuple[str, list[Any]]]:
     """Of each file what shows whether it was written: nobody sets the time at which the kernel saw it change."""
-    for top in _FILES:
+    for path in _walk(_FILES):
+        with suppress(OSError):
+            status = os.lstat(path)
+            yield path, [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, _content(path)]
+
+
+def _walk(tops: Iterable[str]) -> Iterator[str]:
+    for top in tops:
         for directory, names, files in os.walk(top):
-            for name in [*names, *files]:
-                path = os.path.join(directory, name)
-                with suppress(OSError):
-                    status = os.lstat(path)
-                    yield path, [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, _content(path)]
+            yield from (os.path.join(directory, name) for name in [*names, *files])
 
 
 def _content(path: str) -> str:
-    if not path.startswith("/var/lib/kubelet/") or not os.path.isfile(path):
+    # A kubelet may end when its lock file is opened.
+    if not path.startswith("/var/lib/kubelet/") or path.endswith(".lock") or not os.path.isfile(path):
         return ""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
@@ -127,13 +132,18 @@ _HELD = ("cgroup.procs", "cpuset.cpus", "cpuset.mems", "cpu.shares", "memory.lim
 
 
 def tried(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial, with the node before and after. room: how many bytes its own file systems have, if not as usual."""
+    """A trial, with the node before and after."""
     before = node_now()
+    answer = _answer(request)
+    return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """room: how many bytes the trial's own file systems have, if not as usual."""
     room = patch.object(trial_sandbox, "_SMALL", request.get("room", trial_sandbox._SMALL))
     with patch.object(kubelet_trial, "TrialCgroups", _Measured), room:
         options = {name: request[name] for name in ("files", "program", "timeout") if name in request}
-        answer = trial_report(Node(Tree("/")), request.get("wanted", {}), **options)
-    return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
+        return trial_report(Node(Tree("/")), request.get("wanted", {}), **options)
 
 
 class _Measured(TrialCgroups):
@@ -149,6 +159,53 @@ class _Measured(TrialCgroups):
                 stat = dict(line.split() for line in (top / "cpu.stat").read_text(encoding="ascii").splitlines())
                 _Measured.seconds = int(stat["usage_usec"]) / 1e6 if "usage_usec" in stat else _Measured.seconds
         super().__exit__(*error)
+
+
+def watched(request: dict[str, Any]) -> dict[str, Any]:
+    """A trial, with the node's files that anybody but the machine's own processes opens or writes meanwhile.
+
+    texts, links, pipes, sockets: what else is there. Of the sockets those are told to which somebody connects.
+    """
+    for path, text in request.get("texts", {}).items():
+        _parents(path).write_text(text, encoding="utf-8")
+    for path, target in request.get("links", {}).items():
+        _parents(path).symlink_to(target)
+    for path in request.get("pipes", ()):
+        os.mkfifo(_parents(path))
+    listeners = {path: socket.socket(socket.AF_UNIX) for path in request.get("sockets", ())}
+    for path, listener in listeners.items():
+        listener.bind(str(_parents(path)))
+        listener.listen()
+        listener.settimeout(0)
+    command = [sys.executable, str(Path(__file__).with_name("opens.py")), "/", *_FILES, "/var/lib"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout is not None
+        watcher.stdout.readline()
+        answer = _answer(request)
+        seen = json.loads(watcher.communicate("")[0])
+    places: dict[str, str] = {}
+    for path in _walk(_FILES):
+        with suppress(OSError):
+            status = os.lstat(path)
+            # What is bound somewhere else is found there, too.
+            places.setdefault("%d:%d" % (status.st_dev, status.st_ino), path)
+    of_node = {
+        how: sorted({places[which] for which in (name.partition(" ")[0] for name in names) if which in places})
+        for how, names in seen.items()
+    }
+    return {"answer": answer, **of_node, "reached": [path for path in listeners if _is_reached(listeners[path])]}
+
+
+def _parents(path: str) -> Path:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return Path(path)
+
+
+def _is_reached(listener: socket.socket) -> bool:
+    with suppress(BlockingIOError):
+        listener.accept()
+        return True
+    return False
 
 
 def killed(request: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +297,10 @@ def _pods() -> list[Path]:
 
 
 def beside(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial beside a kubelet and a containerd that run as the node's, and a pod."""
+    """A trial beside a kubelet and a containerd that run as the node's, and a pod.
+
+    command: what is done in place of a trial.
+    """
     os.makedirs("/run/containerd/cni")
     Path("/run/containerd/cni/none.conflist").write_text(
         '{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}', encoding="ascii"
@@ -249,8 +309,7 @@ def beside(request: dict[str, Any]) -> dict[str, Any]:
     config.write_text(request["containerd"], encoding="ascii")
     with open("/run/containerd.log", "wb") as log:
         subprocess.Popen(["/opt/bin/containerd", "--config", str(config)], stdout=log, stderr=log)
-    socket = Path("/run/containerd/containerd.sock")
-    _wait(socket.exists)
+    _wait(Path("/run/containerd/containerd.sock").exists)
     log_path = Path("/var/lib/kubelet.log")
     with open(log_path, "wb") as log:
         kubelet = subprocess.Popen(request["kubelet"], stdout=log, stderr=log)
@@ -260,7 +319,7 @@ def beside(request: dict[str, Any]) -> dict[str, Any]:
     time.sleep(1)
     pods = _pods()
     try:
-        done = tried(request)
+        done = _command(request["command"]) if "command" in request else tried(request)
     finally:
         for process in _processes_in(pods):
             os.kill(process, signal.SIGKILL)
@@ -268,10 +327,15 @@ def beside(request: dict[str, Any]) -> dict[str, Any]:
         for pod in pods:
             pod.rmdir()
     done["runs"] = kubelet.poll() is None
-    for when in ("before", "after"):
+    for when in {"before", "after"} & set(done):
         for path in ("/var/lib/kubelet.log", "/run/containerd.log"):
             done[when]["files"].pop(path, None)
     return done
+
+
+def _command(command: list[str]) -> dict[str, Any]:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return {"status": done.returncode, "output": done.stdout}
 
 
 def _processes_in(cgroups: list[Path]) -> list[int]:
@@ -290,7 +354,9 @@ def main() -> None:
     request = json.load(sys.stdin)
     remove_leftovers()
     try:
-        do = {"try": tried, "kill": killed, "beside": beside, "many": many, "together": together}[request.pop("do")]
+        do = {"try": tried, "kill": killed, "beside": beside, "many": many, "together": together, "watch": watched}[
+            request.pop("do")
+        ]
         done = do(request)
     except CPUManagerError as error:
         done = {"refused": error.to_dict()}

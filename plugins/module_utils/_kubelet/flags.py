@@ -199,7 +199,7 @@ _OWN = {
         " node-ip pod-infra-container-image root-dir runtime-cgroups"
         # Of older kubelets.
         " azure-container-registry-config cni-bin-dir cni-cache-dir cni-conf-dir container-runtime docker-endpoint"
-        " dynamic-config-dir"
+        " dynamic-config-dir experimental-bootstrap-kubeconfig"
         " master-service-namespace network-plugin non-masquerade-cidr"
     ),
     BOOL: (
@@ -217,12 +217,14 @@ _GLOBAL = {
         "boot-id-file container-hints containerd containerd-namespace event-storage-age-limit event-storage-event-limit"
         " machine-id-file storage-driver-db storage-driver-host storage-driver-password storage-driver-table"
         " storage-driver-user"
+        # Of Docker, in older kubelets.
+        " docker docker-env-metadata-whitelist docker-root docker-tls-ca docker-tls-cert docker-tls-key"
         # Of klog, in older kubelets.
         " log-backtrace-at log-dir log-file log-file-max-size stderrthreshold"
     ),
     GO_BOOL: (
-        "add-dir-header alsologtostderr enable-load-reader log-cadvisor-usage logtostderr one-output skip-headers"
-        " skip-log-headers storage-driver-secure"
+        "add-dir-header alsologtostderr docker-only docker-tls enable-load-reader log-cadvisor-usage logtostderr"
+        " one-output skip-headers skip-log-headers storage-driver-secure"
     ),
     GO_INT: "application-metrics-count-limit",
     GO_DURATION: "global-housekeeping-interval housekeeping-interval storage-driver-buffer-duration",
@@ -257,6 +259,9 @@ _UNTIL = {
         name: minor
         for minor, names in (
             (15, "allow-privileged"),
+            (23, "experimental-bootstrap-kubeconfig"),
+            (24, "docker docker-env-metadata-whitelist docker-only docker-root"),
+            (24, "docker-tls docker-tls-ca docker-tls-cert docker-tls-key"),
             (24, "cni-bin-dir cni-cache-dir cni-conf-dir docker-endpoint dynamic-config-dir"),
             (24, "image-pull-progress-deadline network-plugin network-plugin-mtu non-masquerade-cidr"),
             (26, "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr"),

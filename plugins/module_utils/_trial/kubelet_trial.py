@@ -15,7 +15,7 @@ from .._base.errors import MALFORMED, CPUManagerError, InputError, RefusedError,
 from .._base.tree import OverlaidTree, Tree
 from .._base.versions import minor_version
 from .._host.only_root import fault_of
-from .._host.services import unit_command
+from .._host.services import settings_of, unit_command
 from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
@@ -26,6 +26,7 @@ from .._node.node import Node
 from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone
 from ..cpuset import CPUSet
 from .trial_cgroups import TrialCgroups
+from .trial_paths import added_flags, trial_words
 from .trial_plan import (
     CONTAINERD,
     CRIO,
@@ -39,9 +40,7 @@ from .trial_plan import (
     differs,
     judge,
     not_tried,
-    own_flags,
     read_hierarchies,
-    trial_words,
     without_secrets,
 )
 from .trial_sandbox import carry_out
@@ -192,10 +191,10 @@ def try_start(
             ending = carry_out(plan._replace(patience=patience), cgroups)
     except UntriedError as error:
         ending = Ending(failed=str(error))
-    verdict = judge(ending, own_flags(plan.values, 0))
+    verdict = judge(ending, added_flags(plan.words))
     prediction = None
     if verdict.starts is not None:
-        prediction = _prediction_of(planned if is_planned else of_version(planned, ending.version), plan)
+        prediction = _prediction_of(planned if is_planned else of_version(planned, ending.version))
     has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
     driver = str(plan.values.get("cgroupDriver", COMMON_DEFAULTS["cgroupDriver"]))
     has_runtime = plan.runtime is not None and not ending.runtime_fault
@@ -214,9 +213,9 @@ def try_start(
     )
 
 
-def _prediction_of(node: Node, plan: TrialPlan) -> Prediction:
+def _prediction_of(node: Node) -> Prediction:
     """What is predicted of the trial itself, which has other words than the kubelet's own start."""
-    return predict_alone(node, lambda words: trial_words(words, plan.values, node.minor))
+    return predict_alone(node, lambda words: trial_words(words, node.minor))
 
 
 def _refusals_in(prediction: Prediction | None) -> list[tuple[str, str]]:
@@ -265,6 +264,7 @@ def _planned(
         [name for name in _named_cgroups(values) if _is_there(name, values, hierarchies)],
         hierarchies,
         _runtime_of(node, values),
+        directory=_directory_of(node, installation),
     )
 
 
@@ -291,6 +291,19 @@ def _program_of(node: Node, installation: Installation) -> str:
     if fault is not None:
         raise UntriedError("others than root may write the kubelet's program: %s: %s" % (fault.path, fault.why))
     return program
+
+
+def _directory_of(node: Node, installation: Installation) -> str:
+    """Where the kubelet is started, at which relative paths begin. Raises UntriedError where that is not known."""
+    if installation.pid is not None:
+        with suppress(OSError):
+            return os.readlink("/proc/%d/cwd" % installation.pid)
+    service = service_of(node.tree, installation.distribution)
+    given = [value for _path, name, value in settings_of(node.tree, service) if name == "WorkingDirectory"]
+    directory = (given[-1] if given else "").lstrip("-") or "/"
+    if not directory.startswith("/") or "%" in directory:
+        raise UntriedError("it is not known here where the kubelet is started (WorkingDirectory=%s)" % directory)
+    return directory
 
 
 def _running_program(pid: int) -> str:

@@ -15,19 +15,13 @@ import errno
 import hashlib
 import json
 import os
-import posixpath
 import re
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .._kubelet.configuration import COMMON_DEFAULTS, reached_at
 from .._kubelet.flag_files import LEFT_OUT, handed_over
-from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, flag_values, split_flags
 from ..cpuset import CPUSet
-
-# Where a trial has its own files. Only its own mounts have this directory.
-ROOM = "/run/kubenode-trial"
-SOCKET = ROOM + "/runtime.sock"
-_ENDPOINT = "unix://" + SOCKET
+from .trial_paths import ROOM, SOCKET, NodePaths, is_below, node_paths, trial_words, why_untried
 
 # Seconds. The first form of this took 6 on a busy machine.
 PATIENCE = 45.0
@@ -36,7 +30,7 @@ RUNTIME_PATIENCE = 10.0
 HEALTH_PATIENCE = 3.0
 
 CONTAINERD, CRIO = "containerd", "crio"
-CGROUPFS, SYSTEMD = "cgroupfs", "systemd"
+SYSTEMD = "systemd"
 
 
 # Of a trial that there cannot be.
@@ -61,7 +55,7 @@ class TrialPlan(NamedTuple):
     words: the kubelet's, as the node gives them. values: its configuration as far as it can be read. root: its root
     directory. contents: {path: what is planned there, None for nothing}. cpus: where the trial runs. named_cgroups:
     those that the configuration names and that are there. hierarchies: of all cgroups. runtime: a program and its
-    kind, None for none. patience: seconds.
+    kind, None for none. patience: seconds. directory: in which the kubelet is started.
     """
 
     kubelet: str
@@ -74,31 +68,22 @@ class TrialPlan(NamedTuple):
     hierarchies: Sequence[CgroupMount]
     runtime: tuple[str, str] | None = None
     patience: float = PATIENCE
+    directory: str = "/"
 
     def scaled(self, seconds: float) -> float:
         """So long a part of a usual trial is as long in this one, which may take longer."""
         return seconds * max(1.0, self.patience / PATIENCE)
 
     def command(self, minor: int) -> list[str]:
-        """The command line."""
-        return [self.kubelet, *trial_words(self.words, self.values, minor)]
+        """The command line of a kubelet 1.`minor`. Raises UntriedError where there is none for a trial."""
+        why = why_untried(self.words, minor)
+        if why:
+            raise UntriedError(why)
+        return [self.kubelet, *trial_words(self.words, minor)]
 
-    def hidden(self) -> list[str]:
-        """The paths of what the kubelet is not to find: who it is at the API server, and static pods."""
-        named = [value for name, value in flag_values(self.words) if name in (*_CREDENTIALS, "pod-manifest-path")]
-        return [path for path in (*named, str(self.values.get("staticPodPath"))) if _is_path(path)]
-
-    def named_paths(self) -> list[str]:
-        """Every path that a flag or the configuration names, but for what is hidden."""
-        named = [value for _name, value in flag_values(self.words)]
-        hidden = set(self.hidden())
-        return [path for path in dict.fromkeys([*named, *_texts(self.values)]) if _is_path(path) and path not in hidden]
-
-    def writable(self) -> list[str]:
-        """The directories of which the kubelet gets copies, to write into."""
-        given = [value for name, value in flag_values(self.words) if name == "cert-dir" and _is_path(value)]
-        paths = [posixpath.normpath(path) for path in (self.root, *given)]
-        return [path for path in dict.fromkeys(paths) if not any(_is_below(path, above) for above in paths)]
+    def paths(self) -> NodePaths:
+        """What of the node's files it has."""
+        return node_paths(self.words, self.values, self.root, self.directory)
 
     def digest(self, states: Sequence[str]) -> str:
         """A short text that is the same for the same program, words, configuration and files.
@@ -121,37 +106,8 @@ class TrialPlan(NamedTuple):
 _DIGITS = 32
 
 
-def _is_path(value: object) -> bool:
-    return isinstance(value, str) and value.startswith("/") and "\0" not in value
-
-
-def _is_below(path: str, above: str) -> bool:
-    return path.startswith(above.rstrip("/") + "/")
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (Mapping, list)):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(inner)
-
-
 # --- the command line -----------------------------------------------------------------------------------------
 
-# Without these a kubelet stands alone: it asks no API server, and nobody waits for its answer.
-_CREDENTIALS = ("kubeconfig", "bootstrap-kubeconfig")
-_LEFT_OUT = (*_CREDENTIALS, MANIFEST_URL, MANIFEST_URL_HEADER)
-# Before this minor version the kubelet has Docker as a runtime of its own.
-_REMOTE_ALONE_SINCE = 24
-
-# What a kubelet that stands alone, in cgroups of its own, has to be given.
-_OWN = {
-    "cgroup-driver": CGROUPFS,
-    "authentication-token-webhook": "false",
-    "authorization-mode": "AlwaysAllow",
-    "container-runtime-endpoint": _ENDPOINT,
-}
 # What of a start is therefore not tried.
 NOT_TRIED = (
     "the API server: the kubelet was started without its kubeconfig",
@@ -160,28 +116,6 @@ NOT_TRIED = (
 )
 _NOT_SYSTEMD = "the cgroup driver systemd and its slices: it had cgroupfs, in cgroups of its own"
 _NO_RUNTIME = "what it checks after it has asked the container runtime"
-
-
-def own_flags(values: Mapping[str, Any], minor: int) -> dict[str, str]:
-    """The flags that a trial adds. The last of a name counts."""
-    flags = dict(_OWN)
-    if values.get("imageServiceEndpoint"):
-        flags["image-service-endpoint"] = _ENDPOINT
-    if minor < _REMOTE_ALONE_SINCE:
-        flags["container-runtime"] = "remote"
-    return flags
-
-
-def trial_words(words: Iterable[str], values: Mapping[str, Any], minor: int) -> list[str]:
-    """The kubelet's words in a trial: its own, without what leads to others, and with what a trial needs."""
-    kept: list[str] = []
-    behind: list[str] = []
-    for name, some in split_flags(words):
-        if not name and some[0] == END_OF_FLAGS:
-            behind = some
-        elif name not in _LEFT_OUT:
-            kept += some
-    return [*kept, *("--%s=%s" % flag for flag in own_flags(values, minor).items()), *behind]
 
 
 def without_secrets(text: str, words: Sequence[str]) -> str:
@@ -282,7 +216,7 @@ def read_hierarchies(mountinfo: str) -> list[CgroupMount]:
         left, _dash, right = line.partition(" - ")
         path = _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), left.split(" ")[4])
         kind, _source, options = right.split(" ")[:3]
-        if kind not in ("cgroup", "cgroup2") or not (path == _CGROUPS or _is_below(path, _CGROUPS)):
+        if kind not in ("cgroup", "cgroup2") or not (path == _CGROUPS or is_below(path, _CGROUPS)):
             continue
         names = [name for name in options.split(",") if not _NO_CONTROLLERS.fullmatch(name)]
         if kind == "cgroup2":

@@ -24,7 +24,7 @@ import stat
 import struct
 import time
 from contextlib import suppress
-from typing import Any, Callable, ClassVar, NoReturn, Sequence
+from typing import Any, Callable, ClassVar, Mapping, NoReturn, Sequence
 
 from .._base.tree import LARGEST_OF_KUBELET
 from .._base.versions import minor_version
@@ -34,11 +34,10 @@ from .._kubelet.installation import version_in
 from .._kubelet.start.surroundings import KERNEL_FLAGS
 from ..cpuset import CPUSet
 from .trial_cgroups import TrialCgroups, about
+from .trial_paths import ROOM, SOCKET, STATIC_PODS, VOLUME_PLUGINS, NodePaths, is_certificate
 from .trial_plan import (
     HEALTH_PATIENCE,
-    ROOM,
     RUNTIME_PATIENCE,
-    SOCKET,
     Ending,
     PrivateRuntime,
     TrialPlan,
@@ -232,20 +231,58 @@ def _read_all(descriptor: int, deadline: float) -> bytes:
 
 _CGROUPS = "/sys/fs/cgroup"
 # Directories that are empty inside.
-_EMPTY = ("/run", "/tmp", "/var/log")
+_EMPTY = ("/run", "/var/run", "/tmp", "/var/log")
 # Often a link into /run.
 _RESOLVER = "/etc/resolv.conf"
 # Which of the machine's devices there are inside.
 _DEVICES = ("null", "zero", "full", "random", "urandom", "kmsg")
 # What of the kernel is the same in all namespaces.
 _OF_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger", "acpi", "timer_list", "latency_stats")
-# Below the root directory, what is of pods and devices that run.
-_OF_OTHERS = ("pods", "plugins", "plugins_registry", "pod-resources", "containers", "volumes")
-_MOST_COPIED, _DEEPEST = 2000, 2
+# Of files that a start reads: bytes of one that is copied, and how many there may be. With more there is no trial.
+_LARGEST_COPIED, _MOST_READ = 16 << 20, 10000
 _SMALL = 64 << 20
 # Bytes and files: what a kubelet and a runtime write at a start is much less. Where only so much is left, somebody may
 # have had no room.
 _LEAST_LEFT, _FEWEST_LEFT = 1 << 20, 100
+
+
+class _Found:
+    """What a start reads, as it is before anything covers it: where each path leads, and what is there."""
+
+    def __init__(self, paths: NodePaths) -> None:
+        self._number = 0
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = [entry.name for entry in os.scandir(paths.certificates) if is_certificate(entry.name)]
+            paths = paths._replace(states=[*paths.states, *(os.path.join(paths.certificates, name) for name in names)])
+        self.read = [*paths.read, _RESOLVER]
+        self.copied = paths.states
+        self.places = {path: os.path.realpath(path) for path in (*self.read, *self.copied)}
+        self.links = {path: os.readlink(path) for path in self.copied if os.path.islink(path)}
+        self._there = {path: self._look(path) for path in self.places}
+
+    def missing(self, planned: Mapping[str, object]) -> str:
+        """A path at which a trial does not have the same; empty for none. planned: those at which it needs not."""
+        self._number = 0
+        return next(
+            (path for path, there in self._there.items() if path not in planned and self._look(path) != there), ""
+        )
+
+    def _look(self, path: str) -> object:
+        """The kind of what is there, None for nothing; of a directory {name: what is there}."""
+        self._number += 1
+        if self._number > _MOST_READ:
+            raise UntriedError("of what the kubelet reads at its start there are more than %d files" % _MOST_READ)
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            return None
+        if not stat.S_ISDIR(mode):
+            return stat.S_IFMT(mode)
+        # A link to a directory is not gone into: it may lead above.
+        return {
+            entry.name: stat.S_IFDIR if entry.is_symlink() and entry.is_dir() else self._look(entry.path)
+            for entry in os.scandir(path)
+        }
 
 
 class _Room:
@@ -254,7 +291,6 @@ class _Room:
     def __init__(self) -> None:
         # {directory: what was there before}
         self._covered: dict[str, int] = {}
-        self._copied = 0
         # The directories of which the kubelet has copies, and whose own file systems are full.
         self.full: list[str] = []
 
@@ -263,66 +299,75 @@ class _Room:
         self._covered[path] = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         _mount("none", path, "tmpfs", _NOSUID | _NODEV, "size=%d,mode=755" % max(size, _SMALL))
 
-    def cover_with_copy(self, path: str) -> None:
-        """A directory in memory with the small files of one, on a file system that looks as large."""
+    def cover_as_large(self, path: str) -> None:
+        """An empty directory in memory in place of one, on a file system that looks as large."""
         path = os.path.realpath(path)
         status = os.statvfs(_nearest(path))
         if _is_full(status):
             self.full.append(path)
         self._make_directory(path)
         self.cover(path, status.f_frsize * status.f_blocks)
-        self._copy_directory(self.before(path), path, 0)
 
     def before(self, path: str) -> str:
-        """Where that is now which was at a path before; empty where nothing covers it."""
+        """Where that is now which was at a path before; the path itself where nothing covers it."""
         above = [place for place in self._covered if path == place or path.startswith(place + "/")]
         if not above:
-            return ""
+            return path
         place = max(above, key=len)
         return "/proc/self/fd/%d%s" % (self._covered[place], path[len(place) :])
 
-    def _copy_directory(self, source: str, target: str, depth: int) -> None:
-        for entry in os.scandir(source):
-            goal = "%s/%s" % (target, entry.name)
-            if self._copied > _MOST_COPIED or (depth == 0 and entry.name in _OF_OTHERS):
-                continue
-            with suppress(FileNotFoundError):  # the kubelet that runs may remove it meanwhile
-                if entry.is_symlink():
-                    os.symlink(os.readlink(entry.path), goal)
-                elif entry.is_dir() and depth < _DEEPEST:
-                    os.mkdir(goal, stat.S_IMODE(entry.stat().st_mode))
-                    self._copy_directory(entry.path, goal, depth + 1)
-                elif entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET:
-                    self._copied += 1
-                    _copy(entry.path, goal)
-
-    def bring_back(self, path: str) -> None:
-        """What was at a path before something covered it, read-only; nothing of a socket."""
-        before = self.before(path)
-        if not before or os.path.exists(path):
-            return
+    def copy(self, path: str, place: str) -> None:
+        """Have a copy of a file. place: where the path led before."""
+        before = self.before(place)
         try:
             status = os.stat(before)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        _make_parents(path)
+        if stat.S_ISDIR(status.st_mode):
+            # Where a kubelet wants a file, it reads no directory, whatever is in it.
+            os.mkdir(path)
+        elif not stat.S_ISREG(status.st_mode):
+            raise UntriedError(_NO_FILE % path)
+        elif status.st_size > _LARGEST_COPIED:
+            raise UntriedError("%s has more than %d bytes" % (path, _LARGEST_COPIED))
+        else:
+            with suppress(FileNotFoundError):  # the kubelet that runs may remove it meanwhile
+                _copy(before, path)
+
+    @staticmethod
+    def link(path: str, target: str) -> None:
+        """Have the same link: of certificates a kubelet wants one."""
+        _make_parents(path)
+        os.symlink(target, path)
+
+    def bring_back(self, path: str, place: str) -> None:
+        """What was at a path before something covered it, read-only. place: where the path led. Nothing is opened."""
+        before, here = self.before(place), os.path.realpath(path)
+        try:
+            kind = stat.S_IFMT(os.stat(before).st_mode)
         except OSError:  # it is not there, or no path at all
             return
-        if stat.S_ISDIR(status.st_mode):
-            os.makedirs(path, exist_ok=True)
-            _mount(before, path, "", _BIND | _REC)
-        elif stat.S_ISREG(status.st_mode):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            if status.st_size <= LARGEST_OF_KUBELET:
-                _copy(before, path)
-            else:
-                _bind_file(before, path)
+        if kind not in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFCHR):
+            raise UntriedError(_NO_FILE % path)
+        if os.path.exists(path) or kind == stat.S_IFCHR:
+            return
+        if kind == stat.S_IFDIR:
+            os.makedirs(here)
+            _mount(before, here, "", _BIND | _REC)
+        else:
+            _make_parents(here)
+            _bind_file(before, here)
 
     def put(self, path: str, content: bytes | None) -> None:
         """Have a file with this content; None for no file."""
-        directory = os.path.realpath(os.path.dirname(path))
-        self._make_directory(directory, without=os.path.basename(path))
-        here = os.path.join(directory, os.path.basename(path))
+        directory, name = os.path.realpath(os.path.dirname(path)), os.path.basename(path)
+        here = os.path.join(directory, name)
         mode = 0o600
         with suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(here).st_mode)
+        self._make_directory(directory, without=name)
+        with suppress(FileNotFoundError):
             os.unlink(here)
         if content is not None:
             with about(path), open(here, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -336,28 +381,30 @@ class _Room:
         os.makedirs(path, exist_ok=True)
 
     def _cover_as_it_is(self, path: str, without: str) -> None:
+        """A directory in memory with all that is in one but a file. Nothing is opened: others may watch that."""
         if path == "/":
             raise UntriedError("there is no directory for what is planned")
         self.cover(path)
-        before = self.before(path)
-        for entry in os.scandir(before):
+        for entry in os.scandir(self.before(path)):
             goal = "%s/%s" % (path, entry.name)
+            if entry.name == without:
+                continue
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), goal)
             elif entry.is_dir():
                 os.mkdir(goal)
                 _mount(entry.path, goal, "", _BIND | _REC)
-            elif entry.name == without or (entry.is_file() and entry.stat().st_size <= LARGEST_OF_KUBELET):
-                _copy(entry.path, goal)
             else:
                 _bind_file(entry.path, goal)
 
     @staticmethod
     def hide(path: str) -> None:
-        """Have nothing at a path: an empty directory, or an empty file."""
-        if os.path.isdir(path):
-            _mount("none", path, "tmpfs", _RDONLY | _NOSUID | _NODEV | _NOEXEC, "size=4k")
-        elif os.path.isfile(path):
+        """Let nobody be reached by a path that is a socket, or a pipe."""
+        try:
+            kind = stat.S_IFMT(os.stat(path).st_mode)
+        except OSError:  # it is not there, or no path at all
+            return
+        if kind in (stat.S_IFSOCK, stat.S_IFIFO):
             _mount("/dev/null", os.path.realpath(path), "", _BIND)
 
     def why_short(self) -> str:
@@ -369,6 +416,13 @@ class _Room:
         """Close what leads to what was there before."""
         for descriptor in self._covered.values():
             os.close(descriptor)
+
+
+_NO_FILE = "%s is no file, and the kubelet reads it at its start"
+
+
+def _make_parents(path: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
 
 
 def _nearest(path: str) -> str:
@@ -397,34 +451,53 @@ def _bind_file(source: str, target: str) -> None:
 
 def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> _Room:
     """Make all mounts: nothing of the machine can be written afterwards, and what is planned is at its place."""
-    room = _Room()
+    room, paths = _Room(), plan.paths()
+    found, has_directory = _Found(paths), os.path.isdir(plan.directory)
     _make_read_only()
     boots_systemd = os.path.isdir("/run/systemd/system")
     for path in _EMPTY:
         if os.path.isdir(path) and not os.path.islink(path):
             room.cover(path)
-    os.makedirs(ROOM)
+    for path in (STATIC_PODS, VOLUME_PLUGINS):
+        os.makedirs(path)
     if boots_systemd:
         os.makedirs("/run/systemd/system")
     _mount_devices(room)
     _mount_proc()
     _mount_cgroups(plan)
-    # Whatever the root directory, the sockets of devices are in the usual one, in which it may be.
-    for path in dict.fromkeys((KUBELET_ROOT, *plan.writable())):
-        room.cover_with_copy(path)
-    root = os.path.realpath(plan.root)
-    _mount("", root, "", _SHARED)
-    for path in (*plan.named_paths(), _RESOLVER):
-        # What is named may be a link to something that is covered.
-        room.bring_back(os.path.realpath(path))
-    for path in plan.hidden():
-        room.hide(path)
+    _bring_in(room, plan, paths, found)
     for path, content in plan.contents.items():
         room.put(path, content)
     for path, text in ({} if runtime is None else runtime.files).items():
         room.put(path, text.encode("utf-8"))
+    with about(plan.directory):
+        if has_directory:
+            os.makedirs(plan.directory, exist_ok=True)
+        os.chdir(plan.directory)
     room.forget()
     return room
+
+
+def _bring_in(room: _Room, plan: TrialPlan, paths: NodePaths, found: _Found) -> None:
+    """Have what a start reads, and let nobody be reached. Raises UntriedError where not all of it can be had."""
+    # Whatever the root directory, the sockets of devices are in the usual one, in which it may be.
+    for path in (*paths.written, *paths.empty):
+        room.cover_as_large(path)
+    for path in found.copied:
+        if path in found.links:
+            room.link(path, found.links[path])
+        elif path not in plan.contents:
+            room.copy(path, found.places[path])
+    root = os.path.realpath(plan.root)
+    _mount("", root, "", _SHARED)
+    for path in found.read:
+        if path not in plan.contents:
+            room.bring_back(path, found.places[path])
+    for path in paths.others:
+        room.hide(path)
+    missing = found.missing(plan.contents)
+    if missing:
+        raise UntriedError("%s: the trial does not have what is there" % missing)
 
 
 def _mount_devices(room: _Room) -> None:

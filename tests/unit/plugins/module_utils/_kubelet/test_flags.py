@@ -93,6 +93,8 @@ def test_letters(letter: str, name: str | None) -> None:
         ("pod-infra-container-image", 34, None),  # it still has it
         ("network-plugin", 36, 24),
         ("network-plugin", 23, None),
+        ("docker_tls", 24, 24),
+        ("experimental-bootstrap-kubeconfig", 36, 23),
         ("foo", 36, None),
     ],
 )

@@ -20,9 +20,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet impo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial import kubelet_trial
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.kubelet_trial import Trial, try_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_paths import REPLACED, SOCKET
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import (
     NOT_TRIED,
-    SOCKET,
     CgroupMount,
     Ending,
     TrialPlan,
@@ -117,9 +117,43 @@ def test_what_is_planned_is_started(started: Started) -> None:
     assert plan.named_cgroups == ["/given"]
     assert plan.runtime is None
     assert plan.command(36)[:3] == [started.program, "--config=" + CONFIG, "--v=2"]
-    assert plan.command(36)[-1] == "--container-runtime-endpoint=unix://" + SOCKET
+    assert plan.command(36)[3:] == ["--%s=%s" % flag for flag in REPLACED.items()]
+    assert "--container-runtime-endpoint=unix://" + SOCKET in plan.command(36)
     assert plan.command(23)[-1] == "--container-runtime=remote"
     assert trial.starts is True
+
+
+@pytest.mark.parametrize(
+    ("setting", "directory"),
+    [
+        ("", "/"),
+        ("WorkingDirectory=/srv/kubelet", "/srv/kubelet"),
+        ("WorkingDirectory=-/srv/kubelet", "/srv/kubelet"),
+        ("WorkingDirectory=/srv/kubelet\nWorkingDirectory=", "/"),
+        ("WorkingDirectory=~", None),
+        ("WorkingDirectory=/srv/%i", None),
+    ],
+)
+def test_relative_paths_begin_where_the_service_is_started(
+    started: Started, setting: str, directory: str | None
+) -> None:
+    started.serve("%s --client-ca-file=ca.crt\n%s" % (started.program, setting))
+    trial = started.trial()
+    if directory is None:
+        assert "it is not known here where the kubelet is started" in trial.reason
+        assert started.plans == []
+    else:
+        (plan,) = started.plans
+        assert plan.directory == directory
+        assert plan.paths().read == [directory.rstrip("/") + "/ca.crt"]
+
+
+def test_words_with_which_there_is_no_trial_are_not_started(started: Started) -> None:
+    started.serve(started.program + " --dynamic-config-dir=/d")
+    started.trial()
+    with pytest.raises(UntriedError, match="its configuration comes from the API server"):
+        started.plans[0].command(23)
+    assert "--dynamic-config-dir=/d" in started.plans[0].command(24)
 
 
 def test_files_alone(started: Started) -> None:

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_paths import ROOM, SOCKET
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_plan import (
     CONTAINERD,
     CRIO,
-    ROOM,
-    SOCKET,
     SYSTEMD,
     CgroupMount,
     Ending,
@@ -25,23 +24,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     differs,
     judge,
     not_tried,
-    own_flags,
     private_runtime,
     read_hierarchies,
     told_of,
-    trial_words,
     without_secrets,
     words_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
-
-ENDPOINT = "unix://" + SOCKET
-ADDED = [
-    "--cgroup-driver=cgroupfs",
-    "--authentication-token-webhook=false",
-    "--authorization-mode=AlwaysAllow",
-    "--container-runtime-endpoint=" + ENDPOINT,
-]
 
 
 def plan(words: tuple[str, ...] = (), **values: Any) -> TrialPlan:
@@ -51,69 +40,10 @@ def plan(words: tuple[str, ...] = (), **values: Any) -> TrialPlan:
 # --- the command line -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "kept"),
-    [
-        ([], []),
-        (["--config=/c.yaml", "--v=2"], ["--config=/c.yaml", "--v=2"]),
-        (["--kubeconfig=/k", "--config", "/c"], ["--config", "/c"]),
-        (["--kubeconfig", "/k", "--bootstrap-kubeconfig", "/b", "--v=2"], ["--v=2"]),
-        (["--bootstrap_kubeconfig=/b"], []),
-        # The value of a flag, and no flag.
-        (["--hostname-override", "--kubeconfig=/k"], ["--hostname-override", "--kubeconfig=/k"]),
-        (["--manifest-url=http://x", "--manifest-url-header=a:b"], []),
-        # What nobody knows here is for the kubelet to judge.
-        (["--no-such-flag", "x"], ["--no-such-flag", "x"]),
-        (["--fail-swap-on", "x"], ["--fail-swap-on", "x"]),
-    ],
-)
-def test_the_words_of_a_trial(words: list[str], kept: list[str]) -> None:
-    assert trial_words(words, {}, 36) == [*kept, *ADDED]
-
-
-def test_what_follows_two_dashes_stays_behind() -> None:
-    assert trial_words(["--v=2", "--", "--kubeconfig=/k"], {}, 36) == ["--v=2", *ADDED, "--", "--kubeconfig=/k"]
-
-
-def test_flags_that_only_some_need() -> None:
-    assert own_flags({}, 23)["container-runtime"] == "remote"
-    assert "container-runtime" not in own_flags({}, 24)
-    assert own_flags({"imageServiceEndpoint": "unix:///run/x.sock"}, 36)["image-service-endpoint"] == ENDPOINT
-    assert "image-service-endpoint" not in own_flags({}, 36)
-
-
 def test_what_may_be_secret_is_not_told() -> None:
     words = ["--v=2", "--password=se=cret", "--token", "other", "--cpu-manager-policy=magic"]
     said = 'unknown flag: --password=se=cret, invalid argument "other", "magic"'
     assert without_secrets(said, words) == 'unknown flag: --password=left-out, invalid argument "left-out", "magic"'
-
-
-def test_what_is_hidden_is_not_brought_back() -> None:
-    made = plan(
-        ("--kubeconfig=/run/k.conf", "--bootstrap-kubeconfig", "/run/b.conf", "--config=/run/k0s/config.yaml"),
-        staticPodPath="/run/manifests",
-        resolvConf="/run/systemd/resolve/resolv.conf",
-        authentication={"x509": {"clientCAFile": "/run/ca.crt"}},
-        registerWithTaints=[{"key": "no/path"}],
-        maxPods=110,
-        failSwapOn=False,
-        volumePluginDir="/no\0path",
-    )
-    assert made.hidden() == ["/run/k.conf", "/run/b.conf", "/run/manifests"]
-    assert made.named_paths() == ["/run/k0s/config.yaml", "/run/systemd/resolve/resolv.conf", "/run/ca.crt"]
-
-
-@pytest.mark.parametrize(
-    ("words", "writable"),
-    [
-        ((), ["/var/lib/kubelet"]),
-        (("--cert-dir=/var/lib/kubelet/pki",), ["/var/lib/kubelet"]),
-        (("--cert-dir", "/etc/kubernetes/pki/"), ["/var/lib/kubelet", "/etc/kubernetes/pki"]),
-        (("--cert-dir=pki",), ["/var/lib/kubelet"]),
-    ],
-)
-def test_what_the_kubelet_may_write(words: tuple[str, ...], writable: list[str]) -> None:
-    assert plan(words).writable() == writable
 
 
 @pytest.mark.parametrize(
