@@ -6,6 +6,7 @@
 """Saves the nodes of a cluster that nobody can log in to, by the pods of daemonset.yml beside this file.
 
     saved_nodes.py program node-save.pyz    write what the pods run, for the ConfigMap node-save
+    saved_nodes.py pods NAME@sha256:...     print daemonset.yml with this image, for kubectl apply
     saved_nodes.py take saved-nodes         write what they have printed: an archive a node, and an inventory of all
 
 It needs Python 3.8 or later, and to take, kubectl with rights in the namespace of the pods. What a pod prints is data:
@@ -38,6 +39,8 @@ _NAME = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
 _PRINTED = re.compile(
     rb"kubenode-saved-node ([0-9]{1,8}) ([0-9a-f]{64})\n([A-Za-z0-9+/=\n]*)\nkubenode-saved-node-ends\n"
 )
+# Who gives the image is root on all nodes, so a tag, which can be given to another one, is none.
+_IMAGE, _PLACE = re.compile(r"[a-z0-9][-a-z0-9._:/]{0,250}@sha256:[0-9a-f]{64}"), "NAME@sha256:DIGEST"
 # Of what is shown of another log.
 _SHOWN = 200
 
@@ -63,6 +66,19 @@ def archive_in(log: bytes) -> bytes:
     if len(content) != int(size) or hashlib.sha256(content).hexdigest() != checksum.decode("ascii"):
         raise NoArchiveError("its archive is damaged")
     return content
+
+
+def pinned(image: str) -> str:
+    """An image by its digest. Raises ArgumentTypeError for another one."""
+    if not _IMAGE.fullmatch(image):
+        raise argparse.ArgumentTypeError("%r is no image with a digest: write it as %s" % (image, _PLACE))
+    return image
+
+
+def daemon_set(image: str) -> str:
+    """The manifest of the pods with this image."""
+    text = (Path(__file__).resolve().parent / "daemonset.yml").read_text(encoding="utf-8")
+    return text.replace(_PLACE, image)
 
 
 def kubectl(*arguments: str, most: int = -1) -> bytes:
@@ -132,12 +148,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("program", help="write what the pods run").add_argument("file", type=Path)
+    commands.add_parser("pods", help="print the manifest of the pods").add_argument("image", type=pinned)
     commands.add_parser("take", help="write what they have printed").add_argument("directory", type=Path)
     given = parser.parse_args(arguments)
     try:
         if given.command == "take":
             return take(given.directory)
-        write(given.file, program())
+        if given.command == "pods":
+            print(daemon_set(given.image), end="")
+        else:
+            write(given.file, program())
     except (OSError, subprocess.CalledProcessError) as error:
         print("%s: %s" % (parser.prog, error), file=sys.stderr)
         return 1

@@ -25,6 +25,12 @@ description:
     which are the configuration and its drop-in files, the states, the certificates of the kubelet's server, and other
     files that its flags and fields name to be read. Nothing else is opened, also no lock file. Where not all of these
     can be had, there is no answer, and RV(reason) names the file.
+  - What is mounted on the node meanwhile does not come in. Mounts of pods, containers and disks are let go at its
+    beginning, so a disk that is unmounted on the node is free at once.
+  - It needs 256 MiB of memory beyond what the running kubelet keeps free by C(evictionHard), and gets at most 768 MiB.
+    What it starts is among the first that the kernel ends if memory becomes short.
+  - It has no network. If the kubelet ends because it does not reach somebody, such as the services of a built-in cloud
+    provider, the module does not call that a refusal.
   - It runs on the reserved CPUs, or where none are reserved by their names on those that no container has for itself,
     with a low priority, and for a limited time; see O(timeout). Mostly it takes two to six seconds.
   - Nothing is left on the node, however the module ends. Only the empty cgroups of a module that was killed stay, and
@@ -49,7 +55,7 @@ options:
     default: {}
   timeout:
     description:
-      - How many seconds the trial may take, from 5 to 600. What has not started then has no answer.
+      - How many seconds the trial may take in all, from 5 to 600. What has not started then has no answer.
       - More than the default is of use on a machine that is very slow, such as an emulated one.
     type: int
     default: 45

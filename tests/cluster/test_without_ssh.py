@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -30,6 +31,9 @@ from .test_real_kubelet import STATIC, pid_of
 
 CHECKOUT = Path(__file__).parents[2]
 MANIFEST = PROGRAM.parent / "daemonset.yml"
+IMAGE = "registry.example.org:5000/python@sha256:" + "0123456789abcdef" * 4
+# Where systemd would have the processes of its services, by version.
+PLACES = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 # What a kernel says anew each time.
 ANEW = re.compile("/proc/(loadavg|meminfo|mounts|[0-9]+/stat)")
 MODULE = """\
@@ -54,12 +58,34 @@ exec setpriv --bounding-set=-all,%s --no-new-privs "$@"
 
 
 @pytest.fixture
-def pod(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
+def pod(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str, Any]]:
     """The pod as the API server has it."""
-    control_plane.kubectl("apply", "--filename=" + str(MANIFEST))
+    manifest = tmp_path / "pods.yml"
+    manifest.write_bytes(
+        subprocess.run([sys.executable, str(PROGRAM), "pods", IMAGE], check=True, stdout=subprocess.PIPE).stdout
+    )
+    control_plane.kubectl("apply", "--filename=" + str(manifest))
     said = control_plane.kubectl("get", "daemonset/kubenode-save", "--namespace=kubenode-save", "--output=json")
     yield json.loads(said)["spec"]["template"]["spec"]
-    control_plane.kubectl("delete", "--filename=" + str(MANIFEST))
+    control_plane.kubectl("delete", "--filename=" + str(manifest))
+
+
+@contextmanager
+def as_service(pid: int) -> Iterator[None]:
+    """While a process is in the cgroup of a kubelet's service, as systemd has it."""
+    top = next(path for path in map(Path, PLACES) if (path / "cgroup.procs").exists())
+    before = Path("/proc/%d/cgroup" % pid).read_text(encoding="ascii")
+    service = top / "kubenode-test.slice/kubelet.service"
+    service.mkdir(parents=True, exist_ok=True)
+    (service / "cgroup.procs").write_text(str(pid), encoding="ascii")
+    try:
+        yield
+    finally:
+        name = "name=systemd" if top.name == "systemd" else ""
+        (path,) = (line.split(":", 2)[2] for line in before.splitlines() if line.split(":")[1] == name)
+        (top / path.lstrip("/") / "cgroup.procs").write_text(str(pid), encoding="ascii")
+        service.rmdir()
+        service.parent.rmdir()
 
 
 def members(archive: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -79,6 +105,7 @@ def content(opened: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 def test_a_pod_prints_what_node_save_saves(real_kubelet: Path, pod: dict[str, Any], tmp_path: Path) -> None:
     (container,) = pod["containers"]
     *command, root = container["command"]
+    assert container["image"] == IMAGE
     assert (container["volumeMounts"][0]["mountPath"], command[:3]) == ("/program", ["python3", "-I", "-B"])
     assert all(mount["readOnly"] for mount in container["volumeMounts"])
     places = [mount["mountPath"][len(root) :] for mount in container["volumeMounts"][2:]]
@@ -89,12 +116,14 @@ def test_a_pod_prints_what_node_save_saves(real_kubelet: Path, pod: dict[str, An
     with KubeletNode(tmp_path / "real", "1s4c2t", STATIC, real=real_kubelet) as node:
         node.start()
         node.wait_for(STARTED)
-        enter = ["nsenter", "--mount", "--target=%d" % pid_of(real_kubelet / "kubelet", "real")]
+        pid = pid_of(real_kubelet / "kubelet", "real")
+        enter = ["nsenter", "--mount", "--target=%d" % pid]
         module = [sys.executable, "-c", MODULE, str(CHECKOUT / "tests"), str(here)]
-        subprocess.run([*enter, *module], check=True, stdout=subprocess.PIPE)
         shell = ["unshare", "--mount", "sh", "-ec", POD % (" ".join(places), capabilities), "sh", str(there)]
         python = [sys.executable, *command[1:3], str(program), str(there)]
-        printed = subprocess.run([*enter, *shell, *python], check=True, stdout=subprocess.PIPE).stdout
+        with as_service(pid):
+            subprocess.run([*enter, *module], check=True, stdout=subprocess.PIPE)
+            printed = subprocess.run([*enter, *shell, *python], check=True, stdout=subprocess.PIPE).stdout
     expected, said_on_node = members(here.read_bytes())
     found, said = members(archive_in(printed))
     assert said == said_on_node

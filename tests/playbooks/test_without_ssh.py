@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
@@ -137,3 +138,41 @@ def test_the_others_are_written(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.take(tmp_path / "saved").returncode == 1
     assert (tmp_path / "saved/good.tar.gz").read_bytes() == b"an archive"
     assert list(json.loads((tmp_path / "saved/inventory.json").read_text("utf-8"))["all"]["hosts"]) == ["good"]
+
+
+DIGEST = "@sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("image", "is_pinned"),
+    [
+        ("python" + DIGEST, True),
+        ("registry.example.org:5000/mirror/python" + DIGEST, True),
+        ("python:3.13-slim" + DIGEST, True),
+        # A tag can be given to another image.
+        ("python", False),
+        ("python:3.13-slim", False),
+        ("python@sha256:" + "0" * 63, False),
+        ("python@sha256:" + "G" * 64, False),
+        ("python%s\n              command: [sh]" % DIGEST, False),
+        (DIGEST, False),
+        ("NAME@sha256:DIGEST", False),
+    ],
+)
+def test_whoever_runs_the_pods_names_their_image_by_its_digest(image: str, is_pinned: bool) -> None:
+    command = [sys.executable, str(PROGRAM), "pods", image]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) is is_pinned
+    if not is_pinned:
+        assert done.stdout == ""
+        assert "is no image with a digest: write it as NAME@sha256:DIGEST" in done.stderr
+        return
+    items = yaml.safe_load(done.stdout)["items"]
+    (spec,) = (item["spec"]["template"]["spec"] for item in items if item["kind"] == "DaemonSet")
+    assert [container["image"] for container in spec["containers"]] == [image]
+
+
+def test_no_runtime_takes_the_manifest_as_it_is() -> None:
+    """Who applies it without an image runs nothing: a name is of small letters."""
+    text = (PROGRAM.parent / "daemonset.yml").read_text(encoding="utf-8")
+    assert [line.split(": ")[1] for line in text.splitlines() if " image: " in line] == ["NAME@sha256:DIGEST"]

@@ -88,6 +88,7 @@ SHARES = {
             "tests/cluster/test_pains.py",
             "tests/cluster/test_ports.py",
             "tests/cluster/test_real_kubelet.py",
+            "tests/cluster/test_trial_harm.py",
             "tests/cluster/test_trial_refused.py",
             "tests/cluster/test_trial_runtimes.py",
             "tests/cluster/test_without_ssh.py",

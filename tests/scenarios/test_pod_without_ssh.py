@@ -63,7 +63,7 @@ PATIENCE = 300
 
 
 def pod() -> tuple[dict[str, Any], str]:
-    """The DaemonSet's pod as a static one; and the image that it wants."""
+    """The DaemonSet's pod as a static one; and the image that it has."""
     (daemon_set,) = (
         item for item in yaml.safe_load(MANIFEST.read_text("utf-8"))["items"] if item["kind"] == "DaemonSet"
     )
@@ -72,8 +72,10 @@ def pod() -> tuple[dict[str, Any], str]:
         if volume.pop("configMap", None):
             volume["hostPath"] = {"path": PROGRAM, "type": "Directory"}
     named = {**template["metadata"], "name": "save", "namespace": daemon_set["metadata"]["namespace"]}
-    found = {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": template["spec"]}
-    return found, template["spec"]["containers"][0]["image"]
+    (save,) = template["spec"]["containers"]
+    # One of the machine's own, which has no digest before it is there.
+    save["image"] = "python:kubenode"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": template["spec"]}, save["image"]
 
 
 def printed(log: bytes) -> bytes:

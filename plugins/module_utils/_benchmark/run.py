@@ -10,7 +10,6 @@ After trial runs, every case runs several times, all in random order.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import platform
@@ -25,6 +24,7 @@ from contextlib import suppress
 from typing import Any, Callable, Container, Iterable, Mapping, NamedTuple, NoReturn, Sequence
 
 from .._base.errors import PERMISSION, CPUManagerError, InputError, NodeError, RefusedError, noted, option
+from .._base.own_lock import try_lock
 from .._base.quantity import counted
 from .._cgroup.hierarchy import Hierarchy
 from .._cgroup.kubepods import BURSTABLE, Kubepods
@@ -145,18 +145,10 @@ class Keeper:
 
 def _locked() -> int:
     """A descriptor of the lock file, which is removed once it is not needed."""
-    while True:
-        descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_ino == os.stat(LOCK).st_ino:
-                return descriptor
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise RefusedError("another benchmark runs on this node", LOCK, "wait until it has ended") from error
-        except FileNotFoundError:
-            pass  # its owner has just removed it
-        os.close(descriptor)
+    descriptor = try_lock(LOCK)
+    if descriptor is None:
+        raise RefusedError("another benchmark runs on this node", LOCK, "wait until it has ended")
+    return descriptor
 
 
 # One process of a run: it enters its cgroup, waits for the start, works, reports, and works on until it is ended.

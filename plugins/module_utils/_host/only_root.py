@@ -83,7 +83,7 @@ def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
     trusted = {0, os.geteuid(), os.stat(tree.root).st_uid}
     groups = {0} if os.geteuid() == 0 else {0, os.getegid()}
     shared = ""
-    for here in _steps(tree.root, path):
+    for here in steps(tree.root, path):
         try:
             status = os.lstat(here)
         except OSError:
@@ -104,7 +104,7 @@ def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
     return None
 
 
-def _steps(root: str, path: str) -> Iterator[str]:
+def steps(root: str, path: str) -> Iterator[str]:
     """Every directory and link on the way from a root to a path, and what is at its end."""
     yield root
     here, links = root, 0

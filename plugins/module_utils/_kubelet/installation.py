@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence
 
@@ -44,6 +45,8 @@ _K3S = ("k3s", "k3s-server", "k3s-agent")
 
 # With one of these it says something and ends.
 _SAYS_AND_ENDS = ("--version", "--help", "-h")
+# As long as Linux takes one, in bytes.
+_LONGEST_PATH = 4096
 # What Go reads as false.
 _FALSE = ("0", "f", "F", "false", "False", "FALSE")
 
@@ -251,9 +254,13 @@ def trusted_program(pid: int) -> str:
     """
     program = os.readlink("/proc/%d/exe" % pid)
     # Of a file that was replaced meanwhile this is the old one.
-    status = os.stat("/proc/%d/exe" % pid)
+    return program if _is_trusted(os.stat("/proc/%d/exe" % pid)) else ""
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    """Whether nobody but root, and who runs this, can write a file."""
     others_write = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != _ROOT)
-    return "" if others_write or status.st_uid not in _trusted() else program
+    return not others_write and status.st_uid in _trusted()
 
 
 def trusted_users(pid: int) -> bool:
@@ -373,13 +380,36 @@ def running_version(pid: int, run: Run = _run_program) -> str:
     put there.
     """
     try:
-        program = trusted_program(pid) if trusted_users(pid) else ""
-        # The file at this path may be another one by now, or that of a container.
-        if not program or not os.path.samestat(os.stat(program), os.stat("/proc/%d/exe" % pid)):
-            return ""
-        return version_in(run([program, "--version"]))
+        program = _program_as_it_runs(pid) if trusted_users(pid) else ""
+        return version_in(run([program, "--version"])) if program else ""
     except (OSError, ValueError, NodeError):
         return ""
+
+
+def _program_as_it_runs(pid: int) -> str:
+    """The path of a process's program; empty where there is another file now, or one of others. Raises OSError."""
+    try:
+        program = trusted_program(pid)
+        # The file at this path may be another one by now, or that of a container.
+        is_same = bool(program) and os.path.samestat(os.stat(program), os.stat("/proc/%d/exe" % pid))
+    except PermissionError:
+        # Without the capability SYS_PTRACE. Who made the service is root, and the first word of its command line is the
+        # path; a file that has not changed since its start is the same.
+        if not service_of_process(pid):
+            raise
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            program = os.fsdecode(file.read(_LONGEST_PATH).partition(b"\0")[0])
+        status = os.stat(program)
+        is_same = os.path.isabs(program) and _is_trusted(status) and status.st_ctime < _start_of(pid)
+    return program if is_same else ""
+
+
+def _start_of(pid: int) -> float:
+    """When a process was started, in seconds since 1970. Raises OSError."""
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+        # The name, in parentheses, may hold anything; the time is the 20th field behind it.
+        ticks = int(file.read().rpartition(")")[2].split()[19])
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def version_in(said: str) -> str:

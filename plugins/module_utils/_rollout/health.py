@@ -11,13 +11,13 @@ it started. Source: updateRuntimeUp in pkg/kubelet/kubelet.go.
 from __future__ import annotations
 
 import re
-import socket
 import time
 from typing import Any, Callable, NamedTuple, Sequence
 
 from .._base.command import run_command
 from .._base.errors import NodeError, RefusedError
 from .._kubelet.configuration import Configuration, reached_at
+from .._kubelet.healthz import complaint_of, healthz_url
 from .._kubelet.installation import KubeletProcess, find_kubelet
 from .._kubelet.settings import found_settings
 from .._node.container_cpus import WRITTEN
@@ -28,13 +28,9 @@ from ..state.acceptance import readable
 _INTERVAL = 0.5
 # Seconds for one answer at /healthz, and the least that remains for it at the end of the timeout.
 _PATIENCE, _LEAST_PATIENCE = 5.0, 1.0
-# Bytes of an answer that are read at most, and of its body those that are shown.
-_MOST_READ, _MOST_SHOWN = 1 << 14, 200
 # Seconds between the kubelet's start and the first look at it.
 _BEFORE = 10.0
 _LINES = 15
-
-_STATUS = re.compile(rb"HTTP/1\.[0-9] ([0-9]{3})\b")
 
 # What a kubelet logs when it gives up.
 _GIVING_UP = re.compile(
@@ -161,7 +157,7 @@ def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE)
         return "healthzBindAddress: the kubelet cannot listen at %r; write it without brackets" % given
     first = ""
     for address in _addresses(given):
-        complaint = _healthz_complaint(address, port, deadline)
+        complaint = complaint_of(address, port, deadline)
         if not complaint:
             return ""
         first = first or complaint
@@ -171,7 +167,7 @@ def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE)
 def healthz_urls(configuration: Configuration) -> list[str]:
     """Where a kubelet with this configuration may answer; none where it does not."""
     port, given = _healthz(configuration)
-    return [_url(address, port) for address in _addresses(given)] if port else []
+    return [healthz_url(address, port) for address in _addresses(given)] if port else []
 
 
 def _healthz(configuration: Configuration) -> tuple[int, str]:
@@ -183,49 +179,6 @@ def _healthz(configuration: Configuration) -> tuple[int, str]:
 def _addresses(given: str) -> list[str]:
     # What k3s gives its kubelet nobody sees, and it depends on the node's own.
     return [reached_at(given)] if given else ["127.0.0.1", "::1"]
-
-
-def _url(address: str, port: int) -> str:
-    return "http://%s:%d/healthz" % ("[%s]" % address if ":" in address else address, port)
-
-
-def _healthz_complaint(address: str, port: int, deadline: float) -> str:
-    url = _url(address, port)
-    try:
-        answer = _ask(address, port, deadline)
-    except OSError as error:
-        return "%s does not answer: %s" % (url, error)
-    head, _end, body = answer.partition(b"\r\n\r\n")
-    status = _STATUS.match(head)
-    if status is None:
-        return "%s does not answer: what it says is not HTTP" % url
-    code, text = int(status.group(1)), body[:_MOST_SHOWN].decode("utf-8", "replace").strip()
-    return "" if code == 200 else "%s says %d %s" % (url, code, text)
-
-
-def _ask(address: str, port: int, deadline: float) -> bytes:
-    """The beginning of the answer at /healthz. Raises OSError.
-
-    By a socket, as the standard library's client waits anew for each byte: a server could keep it for ever.
-    """
-    answer = b""
-    with socket.create_connection((address, port), _left(deadline)) as connection:
-        # A server of HTTP/1.0 ends the connection with its answer.
-        connection.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
-        while len(answer) < _MOST_READ:
-            connection.settimeout(_left(deadline))
-            received = connection.recv(_MOST_READ)
-            answer += received
-            if not received:
-                break
-    return answer
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise socket.timeout("timed out")
-    return left
 
 
 def checkpoint_complaint(node: Node, configuration: Configuration) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Sequence
 
@@ -16,7 +17,7 @@ from .._base.tree import OverlaidTree, Tree
 from .._base.versions import minor_version
 from .._host.only_root import fault_of
 from .._host.services import settings_of, unit_command
-from .._kubelet.configuration import COMMON_DEFAULTS
+from .._kubelet.configuration import COMMON_DEFAULTS, HARD
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
 from .._kubelet.installation import Installation, trusted_program, trusted_users
@@ -39,6 +40,8 @@ from .trial_plan import (
     UntriedError,
     differs,
     judge,
+    kept_free,
+    memory_for,
     not_tried,
     read_hierarchies,
     without_secrets,
@@ -46,6 +49,10 @@ from .trial_plan import (
 from .trial_sandbox import carry_out
 
 _KUBELET = "kubelet"
+_MEMINFO = "/proc/meminfo"
+# With cgroup v2, a kubelet counts as free what is free and what files have that nobody reads.
+_SIZES = ("MemTotal", "MemAvailable", "MemFree", "Inactive(file)")
+_SIZE = re.compile("^([A-Za-z()_]+): +([0-9]{1,15}) kB$", re.MULTILINE)
 _DELETED = " (deleted)"
 # Where a runtime is looked for that does not run.
 _PROGRAMS = ("/usr/local/bin/%s", "/usr/bin/%s", "/usr/local/sbin/%s", "/usr/sbin/%s", "/opt/bin/%s", "/bin/%s")
@@ -187,7 +194,7 @@ def try_start(
     if before is not None and before.of == of:
         return before
     try:
-        with TrialCgroups(plan.hierarchies) as cgroups:
+        with TrialCgroups(plan.hierarchies, plan.memory) as cgroups:
             ending = carry_out(plan._replace(patience=patience), cgroups)
     except UntriedError as error:
         ending = Ending(failed=str(error))
@@ -265,6 +272,7 @@ def _planned(
         hierarchies,
         _runtime_of(node, values),
         directory=_directory_of(node, installation),
+        memory=_memory_of(node),
     )
 
 
@@ -356,6 +364,18 @@ def _quiet_cpus(node: Node, values: Mapping[str, Any]) -> CPUSet:
     with suppress(InputError):
         reserved = CPUSet.parse(str(values.get("reservedSystemCPUs") or "")) & node.topology.online
     return reserved - taken or node.topology.online - taken or node.topology.online
+
+
+def _memory_of(node: Node) -> int:
+    """The limit of a trial's memory in bytes. Raises UntriedError where the node does not have it to spare."""
+    text = node.tree.read_value(_MEMINFO) or ""
+    sizes = {name: int(size) << 10 for name, size in _SIZE.findall(text)}
+    if not set(_SIZES) <= set(sizes):
+        raise UntriedError("%s does not say how much memory is free" % _MEMINFO)
+    configuration = node.found()[0]
+    hard = None if configuration is None else configuration.values.get(HARD)
+    total, available, free, inactive = (sizes[name] for name in _SIZES)
+    return memory_for(min(available, free + inactive), kept_free(hard, total))
 
 
 def _named_cgroups(values: Mapping[str, Any]) -> list[str]:

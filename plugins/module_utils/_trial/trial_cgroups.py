@@ -9,24 +9,23 @@ Source: Linux's Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
 from typing import Iterator, Sequence
 
-from .trial_plan import CgroupMount, UntriedError
+from .._base.own_lock import try_lock
+from .trial_plan import MOST_MEMORY, CgroupMount, UntriedError
 
 TOP = "kubenode-kubelet-trial"
-# A kubelet and a containerd that start take 150 MB, and both together 60 threads.
-_MEMORY = 768 << 20
+# Whoever sees a cgroup can lock it, and nobody but root can open this.
+LOCK = "/run/kubenode-kubelet-trial.lock"
+# A kubelet and a containerd that start have 60 threads.
 _PROCESSES = 768
 # Half of what a cgroup has by default.
 _SHARES, _WEIGHT = 512, 50
+_MEMORY = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.max")
 _LIMITS = {
-    "memory.limit_in_bytes": _MEMORY,
-    "memory.memsw.limit_in_bytes": _MEMORY,
-    "memory.max": _MEMORY,
     "memory.swap.max": 0,
     "pids.max": _PROCESSES,
     "cpu.shares": _SHARES,
@@ -53,19 +52,22 @@ def about(path: str) -> Iterator[None]:
 class TrialCgroups:
     """A context: these cgroups are there, and are this trial's alone. Afterwards they are gone.
 
-    What a trial that was killed has left is removed first. Raises UntriedError where they cannot be had.
+    What a trial that was killed has left is removed first. Every process of a trial but those that it starts holds the
+    lock, so a trial that was killed has it until the last of them has ended. memory: the limit in bytes. Raises
+    UntriedError where they cannot be had.
     """
 
-    def __init__(self, hierarchies: Sequence[CgroupMount]) -> None:
+    def __init__(self, hierarchies: Sequence[CgroupMount], memory: int = MOST_MEMORY) -> None:
         self.tops = [os.path.join(hierarchy.path, TOP) for hierarchy in hierarchies]
+        self.memory = memory
         self._hierarchies = hierarchies
         self._lock = -1
 
     def __enter__(self) -> TrialCgroups:
         try:
-            self._lock = _locked(self.tops[0], time.monotonic() + _PATIENCE)
-            self._remove(self.tops[1:], [self.tops[0]])
-            for top in self.tops[1:]:
+            self._lock = _locked(time.monotonic() + _PATIENCE)
+            self._remove()
+            for top in self.tops:
                 os.mkdir(top)
             self._limit()
         except OSError as error:
@@ -81,8 +83,9 @@ class TrialCgroups:
     def __exit__(self, *_error: object) -> None:
         if self._lock >= 0:
             with suppress(OSError):
-                # The lock goes last.
-                self._remove([*self.tops[1:], self.tops[0]])
+                self._remove()
+            with suppress(OSError):
+                os.unlink(LOCK)
             os.close(self._lock)
             self._lock = -1
 
@@ -100,7 +103,7 @@ class TrialCgroups:
                 if hierarchy.kind == "cgroup" and os.path.exists(os.path.join(top, name)):
                     with open(os.path.join(hierarchy.path, name), encoding="ascii") as file:
                         _write(os.path.join(top, name), file.read().strip())
-            for name, limit in _LIMITS.items():
+            for name, limit in {**dict.fromkeys(_MEMORY, self.memory), **_LIMITS}.items():
                 if os.path.exists(os.path.join(top, name)):
                     _write(os.path.join(top, name), str(limit))
                     limited.add(name)
@@ -112,12 +115,26 @@ class TrialCgroups:
         if not any(needed <= limited for needed in _NEEDED):
             raise UntriedError("there are no cgroups with limits of memory and processes")
 
-    @staticmethod
-    def _remove(tops: Sequence[str], emptied: Sequence[str] = ()) -> None:
-        """Remove cgroups with all below them. emptied: those that stay themselves. Raises OSError."""
+    def met_limit(self) -> str:
+        """Which limit the processes have met, and by which the kernel has kept them from going on; empty for none."""
+        places = [place for top in self.tops for place in (*_below(top), top)]
+        if _counted(places, "memory.oom_control", "oom_kill") or _counted(places, "memory.events", "oom_kill"):
+            # Of version 1, what there was at most. Memory is counted in steps of less than this.
+            is_full = _counted(self.tops, "memory.max_usage_in_bytes") > self.memory - _STEP
+            if is_full or _counted(places, "memory.events", "oom"):
+                return "the trial has reached its limit of memory, %d MiB" % (self.memory >> 20)
+            return "the node has no memory left"
+        return (
+            "the trial has reached its limit of %d processes" % _PROCESSES
+            if _counted(places, "pids.events", "max")
+            else ""
+        )
+
+    def _remove(self) -> None:
+        """Remove the cgroups with all below them. Raises OSError."""
         deadline = time.monotonic() + _PATIENCE
-        for top in (*tops, *emptied):
-            for place in [*_below(top), *(() if top in emptied else (top,))]:
+        for top in self.tops:
+            for place in [*_below(top), top]:
                 # With v1 what is frozen cannot even be killed.
                 with suppress(OSError):
                     _write(os.path.join(place, "freezer.state"), "THAWED")
@@ -131,21 +148,27 @@ class TrialCgroups:
                         time.sleep(0.01)
 
 
-def _locked(top: str, deadline: float) -> int:
-    """A descriptor of a cgroup that nobody else holds now, which is made. Raises OSError, UntriedError.
+_STEP = 1 << 20
 
-    The lock is on the cgroup itself, so that no file is left. Every process of a trial but the kubelet's holds it.
-    """
+
+def _counted(places: Sequence[str], name: str, word: str = "") -> int:
+    """What such files of cgroups say behind this word, all together."""
+    counted = 0
+    for place in places:
+        with suppress(OSError), open(os.path.join(place, name), encoding="ascii") as file:
+            counted += sum(int(words[-1]) for words in map(str.split, file) if words[:-1] == ([word] if word else []))
+    return counted
+
+
+def _locked(deadline: float) -> int:
+    """A descriptor of the lock file, which is removed once it is not needed. Raises UntriedError."""
     while True:
-        with suppress(FileExistsError):
-            os.mkdir(top)
-        descriptor = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Who held it may have removed it meanwhile.
-            if os.path.samestat(os.fstat(descriptor), os.stat(top)):
-                return descriptor
-        os.close(descriptor)
+        try:
+            descriptor = try_lock(LOCK)
+        except OSError as error:
+            raise UntriedError("%s: %s" % (LOCK, error.strerror)) from error
+        if descriptor is not None:
+            return descriptor
         if time.monotonic() > deadline:
             raise UntriedError("another trial has been going on for long on this node")
         time.sleep(0.02)

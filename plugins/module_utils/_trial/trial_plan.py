@@ -16,9 +16,11 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Container, Iterable, Mapping, NamedTuple, Sequence
 
-from .._kubelet.configuration import COMMON_DEFAULTS, reached_at
+from .._base.errors import InputError
+from .._base.quantity import millis
+from .._kubelet.configuration import COMMON_DEFAULTS, EVICTION_HARD, MEMORY_AVAILABLE, reached_at
 from .._kubelet.flag_files import LEFT_OUT, handed_over
 from ..cpuset import CPUSet
 from .trial_paths import ROOM, SOCKET, NodePaths, is_below, node_paths, trial_words, why_untried
@@ -28,6 +30,11 @@ PATIENCE = 45.0
 RUNTIME_PATIENCE = 10.0
 # How long a kubelet that has started may take to say that it is healthy.
 HEALTH_PATIENCE = 3.0
+
+# A threshold of eviction that is none.
+_NO_THRESHOLD = "100%"
+# Bytes. A kubelet and a containerd that start take 150 MB, the files included that they write.
+MOST_MEMORY, LEAST_MEMORY = 768 << 20, 256 << 20
 
 CONTAINERD, CRIO = "containerd", "crio"
 SYSTEMD = "systemd"
@@ -55,7 +62,7 @@ class TrialPlan(NamedTuple):
     words: the kubelet's, as the node gives them. values: its configuration as far as it can be read. root: its root
     directory. contents: {path: what is planned there, None for nothing}. cpus: where the trial runs. named_cgroups:
     those that the configuration names and that are there. hierarchies: of all cgroups. runtime: a program and its
-    kind, None for none. patience: seconds. directory: in which the kubelet is started.
+    kind, None for none. patience: seconds. directory: in which the kubelet is started. memory: the limit in bytes.
     """
 
     kubelet: str
@@ -69,6 +76,7 @@ class TrialPlan(NamedTuple):
     runtime: tuple[str, str] | None = None
     patience: float = PATIENCE
     directory: str = "/"
+    memory: int = MOST_MEMORY
 
     def scaled(self, seconds: float) -> float:
         """So long a part of a usual trial is as long in this one, which may take longer."""
@@ -84,6 +92,15 @@ class TrialPlan(NamedTuple):
     def paths(self) -> NodePaths:
         """What of the node's files it has."""
         return node_paths(self.words, self.values, self.root, self.directory)
+
+    def not_needed(self, targets: Sequence[str], on_the_way: Container[str]) -> list[str]:
+        """Of where something is mounted, what a trial does not need. on_the_way: all directories above what it reads.
+
+        Pods, containers and disks come and go, and a mount that is not let go keeps them busy.
+        """
+        tops = self.paths().read
+        others = [target for target in targets if not (target in on_the_way or _SYSTEM.fullmatch(target))]
+        return [target for target in others if not any(target == top or is_below(target, top) for top in tops)]
 
     def digest(self, states: Sequence[str]) -> str:
         """A short text that is the same for the same program, words, configuration and files.
@@ -102,6 +119,10 @@ class TrialPlan(NamedTuple):
         return reached_at(str(self.values.get("healthzBindAddress") or "127.0.0.1")), port
 
 
+# What of a machine is there as long as it runs.
+_SYSTEM = re.compile("/(?:bin|etc|gnu|lib(?:32|64|x32)?|nix|opt|proc|sbin|snap|sys|usr)(?:/.*)?", re.DOTALL)
+# Directories that are empty in a trial.
+COVERED = ("/run", "/var/run", "/tmp", "/var/log")
 # Of a digest: enough to tell what one node was ever to start with from all else.
 _DIGITS = 32
 
@@ -304,7 +325,7 @@ class Ending(NamedTuple):
 
     failed: why the kubelet could not be started at all. status: of the kubelet that has ended, negative for a signal.
     has_started, is_healthy: of one that has not. asked_runtime: whether it came so far, where there was none. doubt:
-    why what it did says nothing of a start of the service.
+    why what it did says nothing of a start of the service. limit: which limit its processes have met.
     """
 
     version: str = ""
@@ -317,6 +338,7 @@ class Ending(NamedTuple):
     asked_runtime: bool = False
     runtime_fault: str = ""
     doubt: str = ""
+    limit: str = ""
     state: str | None = None
 
 
@@ -331,6 +353,14 @@ class TrialVerdict(NamedTuple):
 # What the system says to a process that may not do something: a trial may do less than a service.
 _DENIALS = [os.strerror(number).lower() for number in (errno.EACCES, errno.EPERM, errno.EROFS)]
 _NO_SPACE = os.strerror(errno.ENOSPC).lower()
+# What the system, Go and the C library say where nobody is reached, and a kubelet whose cloud provider is built in and
+# does not reach its cloud: a trial has no network. The kubelet's words are all that it gives.
+_OF_NETWORK = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ECONNREFUSED, errno.EADDRNOTAVAIL)
+_UNREACHED = [
+    *(os.strerror(number).lower() for number in (*_OF_NETWORK, errno.ETIMEDOUT)),
+    *("no such host", "server misbehaving", "i/o timeout"),
+    *("temporary failure in name resolution", "name or service not known", "could not init cloud provider"),
+]
 # What AppArmor says of a process that it holds to nothing.
 _UNCONFINED = "unconfined"
 
@@ -347,6 +377,43 @@ def told_of(error: OSError, domain: str = "") -> str:
     return "%s, in the domain %s" % (told, domain) if is_denied else told
 
 
+def why_silent(is_late: bool, number: int, limit: str) -> str:
+    """Why the process of a trial has said nothing.
+
+    is_late: whether its time was over. number: of the signal that has ended it, 0 for none. limit: which it has met.
+    """
+    if is_late:
+        return "the process of the trial did not end in time, and was killed"
+    if limit:
+        return "the process of the trial was killed by the kernel: %s" % limit
+    if number:
+        return "the process of the trial was killed by another program (signal %d)" % number
+    return "the process of the trial ended and said nothing"
+
+
+def kept_free(hard: object, total: int) -> int:
+    """How many bytes of memory a kubelet keeps free with these thresholds of eviction. total: those of the node."""
+    given = hard.get(MEMORY_AVAILABLE) if isinstance(hard, Mapping) else None
+    text = str(given or EVICTION_HARD[MEMORY_AVAILABLE])
+    if text == _NO_THRESHOLD:
+        return 0
+    try:
+        return int(total * float(text[:-1]) / 100) if text.endswith("%") else millis(text) // 1000
+    except (InputError, ValueError, OverflowError):  # with which no kubelet runs
+        return 0
+
+
+def memory_for(free: int, kept: int) -> int:
+    """The limit of a trial's memory: what a node has beyond what its kubelet keeps free. Raises UntriedError.
+
+    free: bytes as the kubelet counts them. kept: bytes; where less is free, it evicts pods.
+    """
+    if free - kept < LEAST_MEMORY:
+        sizes = tuple(size >> 20 for size in (free, kept, LEAST_MEMORY))
+        raise UntriedError("the node has %d MiB of memory free; its kubelet keeps %d, and a trial needs %d" % sizes)
+    return min(free - kept, MOST_MEMORY)
+
+
 def judge(ending: Ending, own: Iterable[str] = ()) -> TrialVerdict:
     """Whether the kubelet starts. own: the names of the flags that the trial has added."""
     if ending.has_started and ending.status is None:
@@ -359,24 +426,27 @@ def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
     """Why a trial in which no kubelet has started says nothing of a start; empty where it does: it was refused."""
     status, message = ending.status, ending.message
     denial = next((denial for denial in _DENIALS if denial in message.lower()), "")
+    unreached = next((words for words in _UNREACHED if words in message.lower()), "")
     of_runtime = ": " + ending.runtime_fault if ending.runtime_fault else ""
     reasons = (
         (bool(ending.failed), UNTRIED % ending.failed),
         (bool(ending.doubt), ending.doubt),
+        (bool(ending.limit), "the kernel has ended or refused a process of the trial: %s" % ending.limit),
         (
             ending.asked_runtime,
             "no refusal before it asked the container runtime, and there is none for a trial%s" % of_runtime,
         ),
         (status is None, "in %.0f s it has neither started nor ended" % ending.seconds),
-        (status is not None and status < 0, "it was ended by signal %d, as by the limits of a trial" % -(status or 0)),
+        (status is not None and status < 0, "it was ended by signal %d, which the trial has not sent" % -(status or 0)),
         (not message, "it ended with status %s and said nothing" % status),
         (bool(denial), "what a service may do, a trial may not (%s)" % denial),
+        (SOCKET in message, "it does not get on with the container runtime of the trial"),
+        (bool(unreached), "it asks somebody in the network, and a trial has none (%s)" % unreached),
         (_NO_SPACE in message.lower(), "a trial does not have enough room for something (%s)" % _NO_SPACE),
         (
             any("unknown flag: --%s" % name in message for name in own),
             "this kubelet does not take a flag that a trial needs",
         ),
-        (SOCKET in message, "it does not get on with the container runtime of the trial"),
     )
     return next((reason for holds, reason in reasons if holds), "")
 

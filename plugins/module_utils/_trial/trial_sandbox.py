@@ -22,20 +22,24 @@ import signal
 import socket
 import stat
 import struct
+import sys
 import time
 from contextlib import suppress
 from typing import Any, Callable, ClassVar, Mapping, NoReturn, Sequence
 
 from .._base.tree import LARGEST_OF_KUBELET
 from .._base.versions import minor_version
+from .._host.only_root import steps
 from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
+from .._kubelet.healthz import complaint_of
 from .._kubelet.installation import version_in
 from .._kubelet.start.surroundings import KERNEL_FLAGS
 from ..cpuset import CPUSet
 from .trial_cgroups import TrialCgroups, about
 from .trial_paths import ROOM, SOCKET, STATIC_PODS, VOLUME_PLUGINS, NodePaths, is_certificate
 from .trial_plan import (
+    COVERED,
     HEALTH_PATIENCE,
     RUNTIME_PATIENCE,
     Ending,
@@ -45,6 +49,7 @@ from .trial_plan import (
     Words,
     private_runtime,
     told_of,
+    why_silent,
 )
 
 # --- what the kernel is asked for -----------------------------------------------------------------------------
@@ -52,7 +57,8 @@ from .trial_plan import (
 _NEW_NS, _NEW_CGROUP, _NEW_UTS = 0x00020000, 0x02000000, 0x04000000
 _NEW_IPC, _NEW_PID, _NEW_NET = 0x08000000, 0x20000000, 0x40000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
-_REC, _PRIVATE, _SLAVE, _SHARED = 16384, 1 << 18, 1 << 19, 1 << 20
+_REC, _PRIVATE, _SHARED = 16384, 1 << 18, 1 << 20
+_DETACH, _NOFOLLOW = 2, 8
 # By their names in mountinfo: a remount keeps what it names only.
 _FLAGS = {"ro": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
@@ -61,7 +67,9 @@ _PR_SET_PDEATHSIG, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _CLEAR_A
 _CAPABILITIES_3 = 0x20080522
 # By their numbers: what acts on the machine whatever the namespaces, as modules of the kernel, devices and the clock.
 # NET_ADMIN and NET_RAW are among them as iptables makes the kernel load modules.
-_DROPPED = (9, 12, 13, 16, 17, 20, 22, 25, 26, 27, 30, 32, 33, 35)
+# Without SYS_RESOURCE, what is started cannot leave the place in which the kernel ends it where memory is short; with
+# SYSLOG, it could clear the kernel's log.
+_DROPPED = (9, 12, 13, 16, 17, 20, 22, 24, 25, 26, 27, 30, 32, 33, 34, 35)
 # Of the kubelet, also what could make a mount writable again: all that it mounts at its start is there already.
 _DROPPED_OF_KUBELET = (2, 19, 21)
 _LONGEST_DOMAIN = 4096
@@ -99,17 +107,38 @@ def _make_read_only() -> None:
         raise UntriedError("%s stays writable" % left[0])
 
 
+def _let_go(plan: TrialPlan) -> None:
+    """Have only the mounts that a trial needs, and have them alone.
+
+    So nothing comes in that is mounted outside, and what is unmounted there is not kept busy here.
+    """
+    _mount("", "/", "", _PRIVATE | _REC)
+    programs = [plan.kubelet, *([] if plan.runtime is None else plan.runtime[:1])]
+    paths = plan.paths()
+    places = [*paths.read, *paths.states, *paths.written, *paths.empty, paths.certificates, plan.directory]
+    read = [*programs, *plan.contents, *places, _RESOLVER, sys.executable, *sys.path]
+    on_the_way = {step for path in ("/dev", *COVERED, *read) for step in steps("/", path)}
+    for target in plan.not_needed([target for target, _names, _kind in _mounts()], on_the_way):
+        # Below one that was let go there is none any more.
+        with suppress(OSError):
+            _call("umount2", target, target.encode("utf-8", "surrogateescape"), _DETACH | _NOFOLLOW)
+
+
 def _writable_mounts() -> list[tuple[str, int]]:
+    # To ask for what autofs has mounts it, also outside.
+    found = [(target, names) for target, names, kind in _mounts() if "ro" not in names and kind != "autofs"]
+    return [(target, sum(_FLAGS.get(name, 0) for name in names)) for target, names in found]
+
+
+def _mounts() -> list[tuple[str, list[str], str]]:
+    """(where, the names of its flags, the kind of file system) of each mount of this process, as they were made."""
     found = []
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
-            target, options = line.split(" ")[4:6]
-            names = options.split(",")
-            # To ask for what autofs has mounts it, also outside.
-            if "ro" not in names and " - autofs " not in line:
-                target = target.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n")
-                flags = sum(_FLAGS.get(name, 0) for name in names)
-                found.append((target.replace("\\134", "\\"), flags))
+            left, _dash, right = line.partition(" - ")
+            target, options = left.split(" ")[4:6]
+            target = target.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n")
+            found.append((target.replace("\\134", "\\"), options.split(","), right.split(" ")[0]))
     return found
 
 
@@ -131,6 +160,8 @@ def _die_with(lifeline: int) -> None:
 
 # Seconds beyond what the process inside keeps to itself.
 _GRACE = 10.0
+# A status that is no signal's number.
+_TIME_IS_OVER = 100
 _MOST_TOLD = 8 << 20
 
 
@@ -144,25 +175,32 @@ def carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
 
 def _carry_out(plan: TrialPlan, cgroups: TrialCgroups) -> Ending:
     begun = time.monotonic()
-    deadline = begun + plan.patience + 2 * plan.scaled(RUNTIME_PATIENCE) + _GRACE
+    end = begun + plan.patience
+    deadline = end + _GRACE
     told_from, told_to = os.pipe()
     lifeline_from, lifeline_to = os.pipe()
     pid = _fork()
     if pid == 0:
-        _last_words(told_to, lambda: _keep(plan, cgroups, told_to, (lifeline_from, lifeline_to), told_from, deadline))
+        ends = (end, deadline)
+        _last_words(told_to, lambda: _keep(plan, cgroups, told_to, (lifeline_from, lifeline_to), told_from, ends))
     os.close(told_to)
     os.close(lifeline_from)
     try:
         told = _read_all(told_from, deadline + _GRACE)
     finally:
-        if time.monotonic() > deadline:
+        is_late = time.monotonic() > deadline + _GRACE
+        if is_late:
             os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        _pid, status = os.waitpid(pid, 0)
         os.close(told_from)
         os.close(lifeline_to)
-    if not told:
-        return Ending(failed="the process of the trial was killed, as by its limits of memory")
-    return Ending(**{**json.loads(told), "seconds": round(time.monotonic() - begun, 1)})
+    limit = cgroups.met_limit()
+    try:
+        ending = Ending(**json.loads(told))
+    except ValueError:  # nothing, or what was cut off in its midst
+        code = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        ending = Ending(failed=why_silent(is_late or code == _TIME_IS_OVER, code, limit))
+    return ending._replace(limit=limit, seconds=round(time.monotonic() - begun, 1))
 
 
 def _fork() -> int:
@@ -171,9 +209,17 @@ def _fork() -> int:
 
 
 def _keep(
-    plan: TrialPlan, cgroups: TrialCgroups, told_to: int, lifeline: Sequence[int], told_from: int, deadline: float
-) -> None:
-    """The parent of the first process inside, which ends it in time."""
+    plan: TrialPlan,
+    cgroups: TrialCgroups,
+    told_to: int,
+    lifeline: Sequence[int],
+    told_from: int,
+    ends: tuple[float, float],
+) -> NoReturn:
+    """The parent of the first process inside, which ends it in time, and ends as that did.
+
+    ends: when the trial ends, and when it is ended.
+    """
     os.close(told_from)
     os.close(lifeline[1])
     _die_with(lifeline[0])
@@ -182,13 +228,16 @@ def _keep(
     pid = _fork()
     if pid == 0:
         os.close(inner_to)
-        _last_words(told_to, lambda: _inside(plan, cgroups, inner_from))
+        _last_words(told_to, lambda: _inside(plan, cgroups, inner_from, ends[0]))
     os.close(told_to)
-    while os.waitpid(pid, os.WNOHANG)[0] == 0:
-        if time.monotonic() > deadline:
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            os._exit(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
+        if time.monotonic() > ends[1]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            break
+            os._exit(_TIME_IS_OVER)
         time.sleep(0.02)
 
 
@@ -230,12 +279,13 @@ def _read_all(descriptor: int, deadline: float) -> bytes:
 # --- inside: the mounts ---------------------------------------------------------------------------------------
 
 _CGROUPS = "/sys/fs/cgroup"
-# Directories that are empty inside.
-_EMPTY = ("/run", "/var/run", "/tmp", "/var/log")
 # Often a link into /run.
 _RESOLVER = "/etc/resolv.conf"
 # Which of the machine's devices there are inside.
-_DEVICES = ("null", "zero", "full", "random", "urandom", "kmsg")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+# The kernel's log: a kubelet ends where it cannot open it to look for processes that the kernel has ended, and root can
+# write what it can open. Source: NewMainKubelet in pkg/kubelet/kubelet.go; kmsgparser.go of go-kmsg-parser.
+_LOG = "kmsg"
 # What of the kernel is the same in all namespaces.
 _OF_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger", "acpi", "timer_list", "latency_stats")
 # Of files that a start reads: bytes of one that is copied, and how many there may be. With more there is no trial.
@@ -455,7 +505,7 @@ def _furnish(plan: TrialPlan, runtime: PrivateRuntime | None) -> _Room:
     found, has_directory = _Found(paths), os.path.isdir(plan.directory)
     _make_read_only()
     boots_systemd = os.path.isdir("/run/systemd/system")
-    for path in _EMPTY:
+    for path in COVERED:
         if os.path.isdir(path) and not os.path.islink(path):
             room.cover(path)
     for path in (STATIC_PODS, VOLUME_PLUGINS):
@@ -502,11 +552,10 @@ def _bring_in(room: _Room, plan: TrialPlan, paths: NodePaths, found: _Found) -> 
 
 def _mount_devices(room: _Room) -> None:
     room.cover("/dev")
-    for name in _DEVICES:
+    for name in (*_DEVICES, _LOG):
         with suppress(FileNotFoundError):
-            before = room.before("/dev/" + name)
-            os.stat(before)
-            _bind_file(before, "/dev/" + name)
+            os.stat(room.before("/dev/" + name))
+            _bind_file(room.before("/dev/" + ("null" if name == _LOG else name)), "/dev/" + name)
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1")):
         os.symlink(target, "/dev/" + name)
     os.mkdir("/dev/shm")
@@ -562,11 +611,15 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOOK = 0.03
 # Of what one says before the others are heard.
 _MOST_READS = 64
+# For one answer at /healthz.
+_HEALTH_LOOK = 0.5
+# Which process the kernel ends first where memory is short: the highest counts.
+_OOM_SCORE, _ENDED_FIRST, _USUAL = "/proc/self/oom_score_adj", "1000", "0"
 _DEVICE_SOCKET = KUBELET_ROOT + "/device-plugins/kubelet.sock"
 
 
-def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int) -> Ending:
-    """The first process inside: all others end with it."""
+def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int, end: float) -> Ending:
+    """The first process inside: all others end with it. end: of the trial, by the monotonic clock."""
     _die_with(lifeline)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -575,18 +628,14 @@ def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int) -> Ending:
     _keep_to(plan.cpus)
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # If memory becomes short, the kubelet goes before the process that tells of it.
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("-1000")
     _call("unshare", "", _NEW_NS | _NEW_CGROUP | _NEW_UTS | _NEW_IPC | _NEW_NET)
-    # Not private: what is unmounted outside is let go here, too.
-    _mount("", "/", "", _SLAVE | _REC)
+    _let_go(plan)
     _open_loopback()
     runtime = None if plan.runtime is None else private_runtime(*plan.runtime)
     room = _furnish(plan, runtime)
     _bequeath_nothing()
     _drop(_DROPPED)
-    return _try_start(plan, runtime, room)
+    return _try_start(plan, runtime, room, end)
 
 
 def _keep_to(cpus: CPUSet) -> None:
@@ -661,12 +710,18 @@ class _Process:
         ]
         environment = {"PATH": path, "HOME": "/", "LC_ALL": "C"}
         try:
+            # Whose memory is short, also beside this trial: it is to end this before pods.
+            with about(_OOM_SCORE), open(_OOM_SCORE, "w", encoding="ascii") as file:
+                file.write(_ENDED_FIRST)
             # The module's run_command waits for one program; here several run at once.
             self.pid = os.posix_spawn(  # pylint: disable=ansible-bad-function
                 command[0], list(command), environment, file_actions=actions, setsigdef=[signal.SIGPIPE]
             )
         finally:
             os.close(write)
+            # Not the process that tells of it: where it may not lower that again, it is one of many.
+            with suppress(OSError), open(_OOM_SCORE, "w", encoding="ascii") as file:
+                file.write(_USUAL)
         self.running.append(self)
 
     def goes_on(self) -> bool:
@@ -697,20 +752,16 @@ class _Process:
                 self.words.hear(chunk)
 
 
-def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None, room: _Room) -> Ending:
-    begun = time.monotonic()
+def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None, room: _Room, end: float) -> Ending:
     private, fault = _started(runtime)
     _drop(_DROPPED_OF_KUBELET)
-    version = _version_of(plan.kubelet, plan.scaled(RUNTIME_PATIENCE))
-    if not version:
-        return Ending(failed="%s --version does not name a version of Kubernetes" % plan.kubelet)
+    version = _version_of(plan.kubelet, min(end, time.monotonic() + plan.scaled(RUNTIME_PATIENCE)))
     if private is not None:
-        fault = _why_not_ready(private, plan.scaled(RUNTIME_PATIENCE))
+        fault = _why_not_ready(private, min(end, time.monotonic() + plan.scaled(RUNTIME_PATIENCE)))
     stand_in = _listen() if private is None or fault else None
     kubelet = _Process(plan.command(minor_version(version)))
     ending = Ending(version, runtime_fault=fault)
-    deadline = begun + plan.patience
-    while time.monotonic() < deadline:
+    while time.monotonic() < end:
         if not kubelet.goes_on():
             ending = ending._replace(status=kubelet.status, doubt=room.why_short() or _why_ended(private, fault))
             return ending._replace(message=kubelet.words.why(), state=_state_of(plan))
@@ -718,10 +769,11 @@ def _try_start(plan: TrialPlan, runtime: PrivateRuntime | None, room: _Room) -> 
             return ending._replace(asked_runtime=True)
         if kubelet.words.has_started or os.path.exists(_DEVICE_SOCKET):
             doubt = _NO_ROOM % room.full[0] if room.full else ""
-            ending = ending._replace(has_started=True, is_healthy=_is_settled(plan), doubt=doubt)
+            end = min(end, time.monotonic() + plan.scaled(HEALTH_PATIENCE))
+            is_healthy = _is_settled(plan, min(end, time.monotonic() + plan.scaled(_HEALTH_LOOK)))
+            ending = ending._replace(has_started=True, is_healthy=is_healthy, doubt=doubt)
             if ending.is_healthy:
                 return ending._replace(state=_state_of(plan))
-            deadline = min(deadline, time.monotonic() + plan.scaled(HEALTH_PATIENCE))
     doubt = ending.doubt or room.why_short()
     return ending._replace(message=kubelet.words.why(), doubt=doubt, state=_state_of(plan))
 
@@ -750,21 +802,25 @@ def _why_ended(runtime: _Process | None, fault: str) -> str:
     return "" if runtime.status is None else "the container runtime of the trial ended: %s" % runtime.words.why()
 
 
-def _version_of(program: str, patience: float) -> str:
+def _version_of(program: str, deadline: float) -> str:
+    """What the kubelet says of its version. Raises UntriedError where it does not."""
     process = _Process([program, "--version"])
-    deadline = time.monotonic() + patience
     while process.goes_on() and time.monotonic() < deadline:
         pass
     if process.status is None:
         os.kill(process.pid, signal.SIGKILL)
-    return version_in(process.words.why())
+        raise UntriedError("%s --version does not end in time" % program)
+    version = version_in(process.words.why())
+    if not version:
+        raise UntriedError("%s --version does not name a version of Kubernetes" % program)
+    return version
 
 
-def _why_not_ready(runtime: _Process, patience: float) -> str:
+def _why_not_ready(runtime: _Process, deadline: float) -> str:
     """Why a private runtime does not answer; empty where it does."""
-    deadline = time.monotonic() + patience
     while time.monotonic() < deadline and runtime.goes_on():
         with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
+            client.settimeout(_LOOK)
             client.connect(SOCKET)
             return ""
     return _NOT_READY % runtime.words.why()
@@ -781,29 +837,24 @@ def _listen() -> socket.socket:
     return listener
 
 
-def _is_settled(plan: TrialPlan) -> bool:
+def _is_settled(plan: TrialPlan, deadline: float) -> bool:
     """Whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is wanted."""
     # No reader of ours: what would be imported for it now may be covered. In newer formats it is in a text.
     policy = '"policyName":"%s"' % plan.values.get("cpuManagerPolicy", COMMON_DEFAULTS["cpuManagerPolicy"])
     if policy not in (_state_of(plan) or "").replace("\\", ""):
         return False
     address = plan.health_address()
-    if address is None:
-        return True
-    with suppress(OSError), socket.create_connection(address, timeout=0.5) as client:
-        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-        answer = b""
-        while len(answer) < 4096:
-            chunk = client.recv(4096)
-            if not chunk:
-                break
-            answer += chunk
-        return answer.endswith(b"ok")
-    return False
+    return address is None or not complaint_of(*address, deadline)
 
 
 def _state_of(plan: TrialPlan) -> str | None:
     """What the CPU manager has written, or has found."""
-    with suppress(OSError, ValueError), open(os.path.join(plan.root, CHECKPOINT_NAME), "rb") as file:
+    path = os.path.join(plan.root, CHECKPOINT_NAME)
+    with suppress(OSError, ValueError), open(path, "rb", opener=_open_at_once) as file:
         return file.read(LARGEST_OF_KUBELET).decode("utf-8")
     return None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open what may be a FIFO by now without waiting for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)

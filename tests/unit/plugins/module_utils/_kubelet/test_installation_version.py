@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Iterator, Sequence
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import installation
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.installation import running_version
 
 
@@ -82,6 +84,63 @@ def test_nobody_to_ask(program: tuple[Path, int]) -> None:
 
     assert running_version(program[1], run) == ""
     assert running_version(1 << 22, never) == ""
+
+
+@pytest.fixture
+def unseen(program: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, int]:
+    """The same where the link to the program cannot be read, as without the capability SYS_PTRACE; it is a service."""
+
+    def trusted_program(_pid: int) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(installation, "trusted_program", trusted_program)
+    monkeypatch.setattr(installation, "service_of_process", lambda _pid: "kubelet.service")
+    # A clock of the kernel shows hundredths of a second.
+    path, pid = program
+    monkeypatch.setattr(installation, "_start_of", lambda _pid, start=installation._start_of: start(_pid) + 0.02)
+    return path, pid
+
+
+def test_the_program_of_a_service_is_known_without_a_look_at_its_link(unseen: tuple[Path, int]) -> None:
+    path, pid = unseen
+    asked = []
+
+    def run(arguments: Sequence[str]) -> str:
+        asked.append(list(arguments))
+        return "Kubernetes v1.35.6\n"
+
+    assert running_version(pid, run) == "1.35.6"
+    assert asked == [[str(path), "--version"]]
+
+
+def test_a_program_that_has_changed_since_the_start_of_its_service_is_not_asked(unseen: tuple[Path, int]) -> None:
+    path, pid = unseen
+    time.sleep(0.1)
+    path.chmod(0o700)
+    assert running_version(pid, never) == ""
+    path.unlink()
+    assert running_version(pid, never) == ""
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o772])
+def test_a_program_of_a_service_that_others_may_write_is_not_asked(
+    unseen: tuple[Path, int], monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    path, pid = unseen
+    path.chmod(mode)
+    monkeypatch.setattr(installation, "_start_of", lambda _pid: time.time() + 60)
+    assert running_version(pid, never) == ""
+
+
+def test_a_program_that_is_no_service_is_not_asked_without_a_look_at_its_link(
+    unseen: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "service_of_process", lambda _pid: "")
+    assert running_version(unseen[1], never) == ""
+
+
+def test_when_a_process_was_started(program: tuple[Path, int]) -> None:
+    assert abs(installation._start_of(program[1]) - time.time()) < 30
 
 
 def never(_arguments: Sequence[str]) -> str:

@@ -67,13 +67,23 @@ class Started:
         (cgroups / "given").mkdir(parents=True)
         mounts = [CgroupMount(str(cgroups), "cgroup2")]
         monkeypatch.setattr(Tree, "live", True)
-        monkeypatch.setattr(kubelet_trial, "TrialCgroups", nullcontext)
+        monkeypatch.setattr(kubelet_trial, "TrialCgroups", lambda *_given: nullcontext())
+        self.free(8 << 20)
         monkeypatch.setattr(kubelet_trial, "read_hierarchies", lambda _mountinfo: mounts)
         monkeypatch.setattr(kubelet_trial, "carry_out", self._carry_out)
         monkeypatch.setattr(kubelet_trial, "_PROGRAMS", (str(root / "programs/%s"),))
 
     def have_program(self, name: str, mode: int = 0o755) -> str:
         return put_program(self.root, self.root.parent / "programs" / name, mode)
+
+    def free(self, available: int, inactive: int = 0) -> None:
+        """The node has so many KiB of memory free."""
+        rows = {"MemTotal": 16 << 20, "MemFree": available, "MemAvailable": available, "Inactive(file)": inactive}
+        path = self.root / "proc/meminfo"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            "".join("%s: %8d kB\n" % row for row in rows.items()) + "HugePages_Total: 0\n", encoding="ascii"
+        )
 
     def serve(self, command: str) -> None:
         """The node's service runs this."""
@@ -261,6 +271,42 @@ def test_what_the_machine_refuses_is_the_reason(started: Started) -> None:
     trial = started.trial()
     assert (trial.starts, trial.reason) == (None, "cannot be tried: mount /: Permission denied")
     assert (trial.version, trial.not_tried, trial.differs) == (None, [], False)
+
+
+@pytest.mark.parametrize(
+    ("more", "available", "inactive", "limit"),
+    [
+        ("", 8 << 20, 0, 768),
+        ("", 900 << 10, 0, 768),
+        ("", 500 << 10, 100 << 10, 400),
+        ("evictionHard: {memory.available: 10%}\n", 2 << 20, 0, 409),
+        ("evictionHard: {memory.available: 10%}\n", 1800 << 10, 0, None),
+        ("", 355 << 10, 1 << 20, None),
+    ],
+)
+def test_a_node_that_is_short_of_memory_is_not_tried(
+    started: Started, more: str, available: int, inactive: int, limit: int | None
+) -> None:
+    configure(started.root, STATIC + more)
+    started.free(available, inactive)
+    trial = started.trial()
+    assert [plan.memory >> 20 for plan in started.plans] == ([] if limit is None else [limit])
+    assert (trial.starts is None) is (limit is None)
+    assert ("of memory free; its kubelet keeps " in trial.reason) is (limit is None)
+
+
+def test_a_planned_threshold_is_not_yet_one(started: Started) -> None:
+    """The kubelet that runs evicts by its own."""
+    started.free(500 << 10)
+    threshold = "evictionHard: {memory.available: 50%}\n"
+    assert started.trial({}, {CONFIG: (HEADER + STATIC + threshold).encode("ascii")}).starts is True
+    configure(started.root, STATIC + threshold)
+    assert started.trial({}, {CONFIG: (HEADER + STATIC).encode("ascii")}).starts is None
+
+
+def test_where_the_kernel_does_not_say_how_much_memory_is_free(started: Started) -> None:
+    (started.root / "proc/meminfo").write_text("MemTotal: x kB\nMemFree:\n\nMemAvailable: 1 kB\n", encoding="ascii")
+    assert started.trial().reason == "cannot be tried: /proc/meminfo does not say how much memory is free"
 
 
 # --- the kubelet that runs ------------------------------------------------------------------------------------

@@ -23,10 +23,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     Words,
     differs,
     judge,
+    kept_free,
+    memory_for,
     not_tried,
     private_runtime,
     read_hierarchies,
     told_of,
+    why_silent,
     without_secrets,
     words_of,
 )
@@ -218,7 +221,11 @@ OWN = ("cgroup-driver",)
         (Ending(status=255, message="no such file", doubt="the runtime ended"), None, "the runtime ended"),
         (Ending(seconds=45.2, doubt="no room"), None, "no room"),
         (Ending(status=1, message="write /x: No space left on device"), None, "enough room for something"),
-        (Ending(status=-9, message="x"), None, "ended by signal 9"),
+        (Ending(status=-9, message="x"), None, "ended by signal 9, which the trial has not sent"),
+        (Ending(status=-9, message="x", limit="no memory"), None, "ended or refused a process of the trial: no memory"),
+        # Of a process that the kubelet needed.
+        (Ending(status=1, message="why", limit="768 processes"), None, "a process of the trial: 768 processes"),
+        (Ending(has_started=True, limit="no memory"), True, ""),
         (Ending(status=0), None, "ended with status 0 and said nothing"),
         (Ending(status=1, message="open /x: permission denied"), None, "a trial may not (permission denied)"),
         (Ending(status=1, message="mkdir /x: read-only file system"), None, "(read-only file system)"),
@@ -233,6 +240,148 @@ def test_verdicts(ending: Ending, starts: bool | None, reason: str) -> None:
     assert verdict.starts is starts
     assert reason in verdict.reason
     assert bool(verdict.reason) == (starts is None)
+
+
+_AWS = 'could not init cloud provider "aws": error finding instance i-0: '
+# As kubelets have said it of clouds, of their metadata and of names; each with what the reason has of it.
+UNREACHED = {
+    _AWS
+    + '"RequestError: send request failed\\ncaused by: dial tcp: lookup ec2.example.org: no such host"': "no such host",
+    _AWS + "NoCredentialProviders: no valid providers in chain": "could not init cloud provider",
+    "dial tcp 169.254.169.254:80: connect: network is unreachable": "network is unreachable",
+    "lookup x on 127.0.0.53:53: read udp 127.0.0.1:4->127.0.0.53:53: read: connection refused": "connection refused",
+    "lookup node.example.org: Temporary failure in name resolution": "temporary failure in name resolution",
+    "lookup node.example.org on [::1]:53: server misbehaving": "server misbehaving",
+    "dial tcp 10.0.0.2:443: connect: no route to host": "no route to host",
+    "dial tcp 10.0.0.2:443: i/o timeout": "i/o timeout",
+}
+
+
+@pytest.mark.parametrize("message", UNREACHED)
+def test_nobody_is_reached_in_a_trial_and_that_is_no_refusal(message: str) -> None:
+    verdict = judge(Ending(status=1, message="failed to run Kubelet: " + message), OWN)
+    assert verdict.starts is None
+    assert verdict.reason == "it asks somebody in the network, and a trial has none (%s)" % UNREACHED[message]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'failed to run Kubelet: unknown cloud provider "aws"',
+        'cloud provider "gce" was specified, but built-in cloud providers are disabled.',
+        "failed to run Kubelet: could not detect clusterCIDR: no network",
+        'invalid argument "x" for "--node-ip" flag',
+        "listen tcp 127.0.0.1:10248: bind: address already in use",
+        "unable to load client CA file /etc/kubernetes/pki/ca.crt: no such file or directory",
+    ],
+)
+def test_a_refusal_that_names_clouds_and_addresses_is_one(message: str) -> None:
+    assert judge(Ending(status=1, message=message), OWN).starts is False
+
+
+@pytest.mark.parametrize(
+    ("is_late", "number", "limit", "told"),
+    [
+        (True, 9, "", "did not end in time, and was killed"),
+        # Who is late is killed, whatever has made it late.
+        (True, 0, "its memory", "did not end in time, and was killed"),
+        (False, 9, "its memory", "was killed by the kernel: its memory"),
+        (False, 9, "", "was killed by another program (signal 9)"),
+        (False, 15, "", "was killed by another program (signal 15)"),
+        (False, 0, "", "ended and said nothing"),
+    ],
+)
+def test_who_has_ended_a_trial_is_told(is_late: bool, number: int, limit: str, told: str) -> None:
+    assert why_silent(is_late, number, limit) == "the process of the trial " + told
+
+
+# --- the memory and the mounts of the node --------------------------------------------------------------------
+
+_MIB, _GIB = 1 << 20, 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("hard", "kept"),
+    [
+        (None, 100 * _MIB),
+        ({}, 100 * _MIB),
+        ({"nodefs.available": "10%"}, 100 * _MIB),
+        ({"memory.available": "1Gi"}, _GIB),
+        ({"memory.available": "500M"}, 500_000_000),
+        ({"memory.available": "5%"}, _GIB // 2),
+        ({"memory.available": "0%"}, 0),
+        # None, as a kubelet reads it.
+        ({"memory.available": "100%"}, 0),
+        # With these no kubelet runs.
+        ({"memory.available": "much"}, 0),
+        ({"memory.available": "much%"}, 0),
+        ({"memory.available": "nan%"}, 0),
+        ({"memory.available": "inf%"}, 0),
+        ({"memory.available": ["1Gi"]}, 0),
+        ("no map", 100 * _MIB),
+    ],
+)
+def test_what_a_kubelet_keeps_free(hard: Any, kept: int) -> None:
+    assert kept_free(hard, 10 * _GIB) == kept
+
+
+def test_a_trial_takes_no_memory_by_which_pods_would_be_evicted() -> None:
+    assert memory_for(10 * _GIB, _GIB) == 768 * _MIB
+    assert memory_for(_GIB, 500 * _MIB) == 524 * _MIB
+    assert memory_for(356 * _MIB, 100 * _MIB) == 256 * _MIB
+    said = "^the node has 355 MiB of memory free; its kubelet keeps 100, and a trial needs 256$"
+    with pytest.raises(UntriedError, match=said):
+        memory_for(356 * _MIB - 1, 100 * _MIB)
+    with pytest.raises(UntriedError):
+        memory_for(_GIB, 10 * _GIB)
+
+
+def test_pods_disks_and_containers_are_not_kept_busy() -> None:
+    made = plan(
+        (
+            "--root-dir=/var/lib/kubelet",
+            "--config=/data/kubelet/config.yaml",
+            "--image-credential-provider-bin-dir=/data/plugins",
+        ),
+        staticPodPath="/srv/manifests",
+        podLogsDir="/var/log/pods",
+    )
+    needed = [
+        *("/", "/usr", "/usr/local", "/lib64", "/etc", "/etc/kubernetes/pki", "/proc", "/proc/sys/vm/panic_on_oom"),
+        *("/sys", "/sys/fs/cgroup", "/sys/kernel/security", "/opt/bin/kubelet", "/nix/store", "/snap/kubelet/7"),
+        *("/dev", "/run", "/tmp", "/var", "/var/lib/kubelet", "/data", "/data/plugins", "/data/plugins/nfs"),
+    ]
+    let_go = [
+        *("/var/lib/kubelet/pods/1/volumes/x", "/var/lib/kubelet/plugins/csi/mount", "/var/lib/kubelet/pki"),
+        *("/run/netns/cni-1", "/run/containerd/io/rootfs", "/run/user/0", "/dev/shm", "/tmp/x", "/var/log/audit"),
+        *(
+            "/var/lib/containerd/x",
+            "/mnt/disks/ssd0",
+            "/media/usb",
+            "/srv",
+            "/srv/manifests",
+            "/home",
+            "/libs",
+            "/data/other",
+        ),
+    ]
+    on_the_way = {
+        "/",
+        "/dev",
+        "/run",
+        "/tmp",
+        "/var",
+        "/var/log",
+        "/var/lib",
+        "/var/lib/kubelet",
+        "/data",
+        "/data/kubelet",
+    }
+    assert made.not_needed([*needed, *let_go], on_the_way) == let_go
+    # What only a trial's copies cover is not read below its top.
+    assert made.not_needed(["/run/kubernetes/ca", "/run/x"], {"/run", "/run/kubernetes", "/run/kubernetes/ca"}) == [
+        "/run/x"
+    ]
 
 
 @pytest.mark.parametrize(
