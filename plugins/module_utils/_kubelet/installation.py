@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence
 
 from .._base.command import Run, run_command
 from .._base.errors import NodeError, Note
-from .._base.tree import Tree
-from .._host.only_root import fault_of
+from .._base.tree import Tree, fault_of, why_others_write
 from .distributions import (
     DISTRIBUTIONS,
     Distribution,
@@ -252,8 +250,7 @@ def trusted_program(pid: int) -> str:
     program = os.readlink("/proc/%d/exe" % pid)
     # Of a file that was replaced meanwhile this is the old one.
     status = os.stat("/proc/%d/exe" % pid)
-    others_write = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != _ROOT)
-    return "" if others_write or status.st_uid not in _trusted() else program
+    return "" if why_others_write("/proc/%d/exe" % pid, status) else program
 
 
 def trusted_users(pid: int) -> bool:
