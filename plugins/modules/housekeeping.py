@@ -290,11 +290,12 @@ from typing import Any, Mapping, Sequence
 from ..module_utils._base.ansible_module import Outcome, difference, run
 from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, option
-from ..module_utils._base.tree import Tree
+from ..module_utils._base.journal_file import SERVICES
+from ..module_utils._base.tree import Tree, own_ids
 from ..module_utils._base.zipapp import build
 from ..module_utils._host.kernel_line import FEATURES
 from ..module_utils._host.layers import INTERRUPTS, IRQBALANCE, MANAGER, RPS, SLICES, WATCHDOG, WORKQUEUES
-from ..module_utils._host.only_root import HIDDEN, PYTHON_FLAGS, check_only_root, owner_of_programs
+from ..module_utils._host.only_root import HIDDEN, PYTHON_FLAGS, check_only_root
 from ..module_utils._host.partitions import KINDS
 from ..module_utils._host.systemd import check_visible
 
@@ -417,8 +418,8 @@ def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
 def at_boot(tree: Tree, parameters: Mapping[str, Any]) -> AtBoot:
     interpreter = parameters["interpreter"] or sys.executable
     check_visible(interpreter, [PROGRAM_PATH], HIDDEN)
-    check_only_root(tree, PROGRAM_PATH, interpreter, PYTHON_FLAGS)
-    return AtBoot(build(PROGRAM, interpreter), interpreter, owner=owner_of_programs())
+    check_only_root(tree, PROGRAM_PATH, interpreter, PYTHON_FLAGS, [SERVICES[0]])
+    return AtBoot(build(PROGRAM, interpreter), interpreter, owner=own_ids())
 
 
 def outcome(answer: HousekeepingResult, reserved: str, rows: Any, reboot: Any) -> Outcome:

@@ -27,6 +27,7 @@ description:
     policy.
   - Root executes it, so it belongs to root with the mode 0755, and anything else is a change. Nothing is written if
     others than root can write a directory above it, or the Python, or a directory above that or of its own modules.
+    Nor is it removed then, as the role runs it before that, to give back what it has given out.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.attributes.change
@@ -50,6 +51,13 @@ options:
   needed:
     description:
       - Other files that the service needs, such as that of its settings.
+    type: list
+    elements: path
+    default: []
+  obeyed:
+    description:
+      - Other files, and directories, that root goes by and that are written after the program, such as its units.
+        Nothing is written if others than root can write a directory above them.
     type: list
     elements: path
     default: []
@@ -106,6 +114,16 @@ sha256:
   returned: success
   type: str
   sample: 4d967a30111bf29f0eba01c448b375c1629b2fed01cdfcc3aed91f1b57d5dd5e
+owner:
+  description: The user to whom it, its units and its settings are to belong, which is root if root writes them.
+  returned: success
+  type: int
+  sample: 0
+group:
+  description: The group, as RV(owner).
+  returned: success
+  type: int
+  sample: 0
 interpreter:
   description: The Python that runs it.
   returned: success
@@ -133,12 +151,13 @@ from typing import Any, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
+from ..module_utils._base.command import WOULD_EXECUTE
 from ..module_utils._base.files import make_directory, remove_file, replace_file
-from ..module_utils._base.tree import Tree
+from ..module_utils._base.tree import TO_ROOT, Tree, fault_of, own_ids
 from ..module_utils._base.zipapp import build
 from ..module_utils._dynamic.dynamic_settings import read_settings
 from ..module_utils._dynamic.program import check_node
-from ..module_utils._host.only_root import PYTHON_FLAGS, SANDBOX, check_only_root, owner_of_programs
+from ..module_utils._host.only_root import PYTHON_FLAGS, SANDBOX, check_only_root
 from ..module_utils._host.systemd import check_visible
 from ..module_utils._node.node import Node
 
@@ -159,20 +178,25 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     new = None
     if parameters["state"] == "present":
         check_visible(interpreter, [path, *parameters["needed"]], parameters["hidden"])
-        check_only_root(tree, path, interpreter, PYTHON_FLAGS)
+        check_only_root(tree, path, interpreter, PYTHON_FLAGS, parameters["obeyed"])
         node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
         check_settings(node, parameters["settings"], parameters["allow_owners"])
         new = build(PROGRAM, interpreter)
+    elif old is not None and (fault := fault_of(tree, path)) is not None:
+        remedy = "look at what is there, and give it to root (%s), or remove it by hand" % TO_ROOT
+        raise fault.refusal(WOULD_EXECUTE, remedy).adding("nothing was changed")
     owner = None if old is None else _owner(place)
-    wanted = None if new is None else (*owner_of_programs(), MODE)
+    wanted = None if new is None else (*own_ids(), MODE)
     changed = old != new or owner != wanted
     if changed and not check_mode:
         if new is not None:
             make_directory(os.path.dirname(place))
-            replace_file(place, new, MODE, old, backup=False, keep_mode=False, owner=owner_of_programs())
+            replace_file(place, new, MODE, old, backup=False, keep_mode=False, owner=own_ids())
         elif old is not None:
             remove_file(place, old, backup=False)
-    result = {"file": place, "sha256": _sum(new), "interpreter": interpreter, "flags": PYTHON_FLAGS, "sandbox": SANDBOX}
+    user, group = own_ids()
+    result = {"file": place, "sha256": _sum(new), "owner": user, "group": group}
+    result.update({"interpreter": interpreter, "flags": PYTHON_FLAGS, "sandbox": SANDBOX})
     return Outcome(result, changed, [difference(place, _text(old, owner), _text(new, wanted))])
 
 
@@ -211,6 +235,7 @@ def main() -> None:
                 "interpreter": {"type": "path"},
                 "hidden": {"type": "list", "elements": "path", "default": []},
                 "needed": {"type": "list", "elements": "path", "default": []},
+                "obeyed": {"type": "list", "elements": "path", "default": []},
                 "config_path": {"type": "path"},
                 "kubelet_root": {"type": "path"},
                 "allow_owners": {"type": "list", "elements": "str", "default": []},

@@ -407,6 +407,11 @@ NODE_TROUBLES: dict[str, Trouble] = {
         SOUND.having({SERVICES[0]: "[Service]\n"})._replace(writable=SERVICES[:1]),
         SOUND.having({SERVICES[0]: "[Service]\n"}),
     ),
+    "a journal that anybody may write": Trouble(
+        ["program-not-roots"],
+        SOUND.having({LAST: LAST_CHANGE})._replace(writable=(LAST,)),
+        SOUND.having({LAST: LAST_CHANGE}),
+    ),
     # --- no kubelet, or no longer ---
     "no kubelet": Trouble(["kubelet-missing"], NO_KUBELET, EMPTY),
     "configuration gone in a change that was interrupted": Trouble(

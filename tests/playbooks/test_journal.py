@@ -6,10 +6,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.tests.support.others import as_root, place, put_acl, writes_as_nobody
+
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
+
+__all__ = ("place",)
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
@@ -121,3 +131,59 @@ def test_a_run_writes_nothing_into_the_change_of_another(copy_of: CopyOf, tmp_pa
 def files_of(root: Path) -> dict[str, str]:
     """A node's files, the journal left out."""
     return {path: what for path, what in fingerprint(root).items() if "kubenode-cpu-manager" not in path}
+
+
+# What another user would have root write.
+EVIL = "/etc/cron.d/evil"
+ROLLOUT = "2026-11-20T10:00:00.000001"
+LAST = "var/lib/kubenode-cpu-manager/last-change.json"
+
+
+def evil_journal(run: str = "") -> bytes:
+    saved = {"content": base64.b64encode(b"* * * * * root id\n").decode("ascii"), "mode": 0o755, "uid": 0, "gid": 0}
+    facts = {"rollout": ROLLOUT}
+    journal = {"format": 1, "phase": "changing", "run": run, "facts": facts, "files": {EVIL: saved}}
+    return json.dumps({**journal, "written": {EVIL: None}}).encode("ascii")
+
+
+@as_root
+@pytest.mark.parametrize("way", ["mode", "owner", "acl"])
+def test_root_does_nothing_of_a_journal_that_another_user_wrote(way: str, copy_of: CopyOf, place: Path) -> None:
+    """Neither a rollback of the last change nor a repair, which takes back one that is open; and the report says so."""
+    root = place / "node"
+    shutil.copytree(copy_of("edge", "given"), root, symlinks=True)
+    (root / EVIL[1:]).parent.mkdir(parents=True)
+    directory = (root / JOURNAL).parent
+    directory.mkdir(parents=True)
+    if way == "mode":
+        directory.chmod(0o777)
+    elif way == "owner":
+        os.chown(directory, 65534, 65534)
+    else:
+        put_acl(directory)
+    variables = {"kubelet_manage_service": False, "kubelet_drain": False, "kubelet_discard_assignments": True}
+    hosts = {"edge": {**variables, "kubelet_node_root": str(root), "kubelet_trial": "never"}}
+    for path, run, playbook in ((LAST, "", "rollback"), (JOURNAL, "x", "repair")):
+        assert writes_as_nobody(root / path, evil_journal(run))
+        before = fingerprint(root)
+        done = ansible_playbook(place / "run", "kubenode.cpu_manager." + playbook, hosts)
+        assert done.status != 0, done.output
+        assert "root would do what they write into %s" % (root / path) in " ".join(done.output.split())
+        assert fingerprint(root) == before
+        looked = ansible_playbook(place / "look", play(task("drift_info", root=str(root))), hosts)
+        assert "program-not-roots" in looked.last("edge")["note_checks"]
+        (root / path).unlink()
+
+
+@as_root
+def test_root_writes_nothing_of_a_journal_that_came_with_a_saved_node(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Whoever has unpacked it owns it, so it is read; it names a file that no change writes."""
+    root = copy_of("edge", "node")
+    (root / LAST).parent.mkdir(parents=True, mode=0o700)
+    (root / LAST).write_bytes(evil_journal())
+    hosts = {"edge": {"kubelet_node_root": str(root), "kubelet_manage_service": False, "kubelet_trial": "never"}}
+    before = fingerprint(root)
+    done = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.rollback", hosts)
+    assert done.status != 0
+    assert "the journal would put it back, and no change writes this file" in " ".join(done.output.split())
+    assert fingerprint(root) == before

@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
 )
 from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import IS_FULL
+from ansible_collections.kubenode.cpu_manager.tests.support.others import as_root
 
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
 
@@ -255,6 +256,46 @@ def test_a_service_that_has_promised_nothing_is_stopped_all_the_same(copy_of: Co
         run = ansible_playbook(tmp_path / "absent", plays, {"epyc": absent}, environment=environment)
         assert run.status == 0, run.account()
         assert ("stop %s" % name in log.read_text().splitlines()) == is_enabled
+
+
+@as_root
+def test_units_and_settings_of_another_user_become_roots(copy_of: CopyOf, tmp_path: Path) -> None:
+    """systemd runs the units as root, and the program goes by its settings."""
+    root = copy_of("epyc", "node")
+    node(root)
+    variables = {"reconcile_node_root": str(root), "reconcile_interpreter": PYTHON, "reconcile_manage_service": False}
+    plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
+    assert ansible_playbook(tmp_path / "first", plays, {"epyc": variables}).status == 0
+    for path in (SERVICE, TIMER, SETTINGS, str(Path(SETTINGS).parent)):
+        os.chown(root / path, 65534, 65534)
+        check = ansible_playbook(tmp_path / "check", plays, {"epyc": variables}, "--check")
+        assert "changed=1" in check.output, check.account()
+        assert (root / path).stat().st_uid == 65534
+        run = ansible_playbook(tmp_path / "run", plays, {"epyc": variables})
+        assert "changed=1" in run.output, run.account()
+        assert ((root / path).stat().st_uid, (root / path).stat().st_gid) == (0, 0)
+    # What others may replace again is refused.
+    (root / SERVICE).parent.chmod(0o777)
+    refused = ansible_playbook(tmp_path / "refused", plays, {"epyc": variables}).last("epyc")
+    assert refused["failure"] == {**refused["failure"], "kind": "others_write", "where": str((root / SERVICE).parent)}
+
+
+@as_root
+def test_a_program_of_another_user_is_not_run_to_take_it_away(copy_of: CopyOf, tmp_path: Path) -> None:
+    root = copy_of("epyc", "node")
+    node(root)
+    variables = {"reconcile_node_root": str(root), "reconcile_interpreter": PYTHON, "reconcile_manage_service": False}
+    plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
+    assert ansible_playbook(tmp_path / "first", plays, {"epyc": variables}).status == 0
+    (root / PROGRAM).write_text("#!/bin/sh\ntouch %s/ran\n" % tmp_path)
+    os.chown(root / PROGRAM, 65534, 65534)
+    absent = {**variables, "reconcile_state": "absent"}
+    refused = ansible_playbook(tmp_path / "absent", plays, {"epyc": absent}).last("epyc")
+    assert (refused["failure"]["kind"], refused["failure"]["where"]) == ("others_write", str(root / PROGRAM))
+    assert not (tmp_path / "ran").exists()
+    (root / PROGRAM).unlink()
+    assert ansible_playbook(tmp_path / "again", plays, {"epyc": absent}).status == 0
+    assert not (root / SETTINGS).exists()
 
 
 @pytest.mark.needs("systemd-analyze")

@@ -21,11 +21,11 @@ from contextlib import suppress
 from typing import Callable, Container, Iterable, NamedTuple, Sequence
 
 from .errors import PERMISSION, CPUManagerError, InputError, NodeError, RefusedError, option
-from .tree import Tree
+from .tree import ACLS, Tree, fault_of, not_obeyed, own_ids
 
 # The number counts the backups of a file: a clock may be set back, and then the newest has not the latest time.
 _BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d{0,8}))?~", re.ASCII | re.DOTALL)
-_MODE_ABOVE = 0o755
+_MODE_ABOVE, _MODE_OF_ROOTS = 0o755, 0o700
 _NOT_PERMITTED = "write it as root (become: true)"
 _REMEDIES = {
     errno.EACCES: _NOT_PERMITTED,
@@ -167,6 +167,44 @@ def make_directory(directory: str, mode: int = 0o755) -> list[str]:
             raise
         raise NodeError("cannot be made: %s" % error.strerror, where=path, remedy=remedy_for(error)) from error
     return made
+
+
+def make_roots_directory(tree: Tree, path: str) -> list[str]:
+    """Make a directory of a node that root alone may write; give those that were made, as make_directory() does.
+
+    One that is there, and that others may write, becomes root's as long as nothing is in it: of what is in it, nobody
+    knows who wrote it. Raises RefusedError for such a one, and NodeError.
+    """
+    here = tree.path(path)
+    try:
+        made = make_directory(here, _MODE_OF_ROOTS)
+    except NodeError as error:
+        # It is missing only before the first change.
+        raise error.adding("nothing was changed") from error
+    fault = fault_of(tree, path)
+    if fault is None:
+        return made
+    if fault.path == os.path.realpath(here) and not os.listdir(here):
+        try:
+            _take_over(fault.path)
+        except OSError as error:
+            raise cannot_write(here, error, "nothing was changed") from error
+        # Something may have come while it was still theirs.
+        if not os.listdir(here):
+            return made
+    raise not_obeyed(fault, here)
+
+
+def _take_over(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fchown(descriptor, *own_ids())
+        for acl in ACLS:
+            with suppress(OSError):  # there is none
+                os.removexattr(descriptor, acl)
+        os.fchmod(descriptor, _MODE_OF_ROOTS)
+    finally:
+        os.close(descriptor)
 
 
 def remove_directories(made: Sequence[str]) -> None:

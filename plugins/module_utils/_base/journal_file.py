@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of our journals on a node: where they are, and JSON that says its format, replaced as a whole."""
+"""The files of our journals on a node: where they are, and JSON that says its format, replaced as a whole.
+
+Root does what they say, so a journal that others than root may have written is refused, whatever it holds.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Callable, Mapping, NamedTuple, TypeVar
 
 from .errors import MALFORMED, NodeError
-from .tree import Tree
+from .tree import Tree, fault_of, not_obeyed
 
 # Where this collection keeps its notes on a node, on the node.
 
@@ -31,12 +34,15 @@ SERVICES = tuple(
     "%s/%s.service" % (UNIT_DIRECTORY, name)
     for name in ("kubenode-cpu-manager-reconcile", "kubenode-housekeeping", "kubenode-housekeeping-network")
 )
+# The units beside them.
+UNITS = tuple(
+    "%s/%s" % (UNIT_DIRECTORY, name) for name in ("kubenode-cpu-manager-reconcile.timer", "sys-fs-resctrl.mount")
+)
 # What the policies dynamic and isolated have promised. It ends with the machine, as all containers do.
 PROMISE = "/run/kubenode/cpu-manager.json"
 
 
 _MODE = 0o600
-_DIRECTORY_MODE = 0o700
 # Objects and lists within one another. Ansible cannot return an answer that is much deeper.
 _DEEPEST = 100
 
@@ -55,9 +61,15 @@ class JournalFile(NamedTuple):
     remedy: str
 
     def read(self, tree: Tree, parse: Callable[[Any], _Journal]) -> _Journal | None:
-        """What `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one."""
-        content = tree.content(self.path)
+        """What `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one, and
+        RefusedError for one that others may have written.
+        """
+        content = self.content(tree)
         return None if content is None else self.parsed(tree, content, parse)
+
+    def content(self, tree: Tree) -> bytes | None:
+        """What is in the file; None where there is none. Raises NodeError and RefusedError as read()."""
+        return obeyed_content(tree, self.path)
 
     def parsed(self, tree: Tree, content: bytes, parse: Callable[[Any], _Journal]) -> _Journal:
         """What `parse` makes of the data in this content of the file. Raises NodeError for a damaged one."""
@@ -77,15 +89,11 @@ class JournalFile(NamedTuple):
         return json.dumps({"format": self.format, **data}, indent=1, sort_keys=True) + "\n"
 
     def replace(self, tree: Tree, text: str, old: bytes | None) -> None:
-        """Put it on the disk in place of `old`. Raises NodeError."""
+        """Put it on the disk in place of `old`. Raises NodeError and RefusedError."""
         # Imported here: who only reads needs none of it.
-        from .files import make_directory, replace_file
+        from .files import make_roots_directory, replace_file
 
-        try:
-            make_directory(tree.path(DIRECTORY), _DIRECTORY_MODE)
-        except NodeError as error:
-            # It is missing only before the first change.
-            raise error.adding("nothing was changed") from error
+        make_roots_directory(tree, DIRECTORY)
         replace_file(tree.path(self.path), text.encode("utf-8"), _MODE, old, backup=False, keep_mode=False)
 
     def remove(self, tree: Tree) -> None:
@@ -98,6 +106,19 @@ class JournalFile(NamedTuple):
         remove_left_over(tree, self.path)
         with suppress(OSError):
             os.rmdir(tree.path(DIRECTORY))
+
+
+def obeyed_content(tree: Tree, path: str) -> bytes | None:
+    """The content of a file that root obeys; None where there is none.
+
+    Raises RefusedError where others than root may write it, or a directory above it; NodeError as Tree.content() does.
+    """
+    # First, as otherwise a file that comes in between would be obeyed.
+    fault = fault_of(tree, path)
+    content = tree.content(path)
+    if content is not None and fault is not None:
+        raise not_obeyed(fault, tree.path(path))
+    return content
 
 
 def _is_deep(data: object) -> bool:

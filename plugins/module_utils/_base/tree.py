@@ -2,14 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of one node below a root, so that a saved machine is read by the same code as a live one."""
+"""The files of one node below a root, so that a saved machine is read by the same code as a live one; and who may write
+them.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from typing import Mapping
+import struct
+from typing import Container, Iterator, Mapping, NamedTuple, Sequence
 
 from .errors import PERMISSION, TOO_LONG, InputError, NodeError, RefusedError, option
 
@@ -321,3 +324,145 @@ def node_name(tree: Tree) -> str:
     except (NodeError, RefusedError):
         name = None
     return name or (os.uname().nodename if tree.live else os.path.basename(tree.root))
+
+
+# Whether others than root, and the user of this process, may write a file or a directory above it: root obeys and
+# executes nothing else.
+#
+# Its source: acl(5), include/uapi/linux/posix_acl.h and posix_acl_xattr.h in Linux.
+
+
+_ROOT = 0
+# As many links as Linux follows in one path.
+MOST_LINKS = 40
+# The kind of the errors about what others may write.
+OTHERS_WRITE = "others_write"
+# What makes a file root's alone.
+TO_ROOT = "chown root:root, chmod go-w, setfacl -b"
+# Of a file or directory, and what a directory gives to what is made in it.
+ACLS = ("system.posix_acl_access", "system.posix_acl_default")
+# Behind the version, entries of a tag, permissions and an id.
+_ACL_HEAD, _ACL_ENTRY = 4, "<HHI"
+_ACL_USER, _ACL_OWNING_GROUP, _ACL_GROUP, _ACL_MASK, _ACL_OTHERS = 0x02, 0x04, 0x08, 0x10, 0x20
+_ACL_WRITES = 2
+
+
+class Writable(NamedTuple):
+    """A directory, link or file, by its path here, and why others than root may put something there."""
+
+    path: str
+    why: str
+
+    def refusal(self, risk: str, remedy: str) -> RefusedError:
+        """Why what is there is not used. risk: what would come of it."""
+        return RefusedError("%s, and %s" % (self.why, risk), self.path, remedy, OTHERS_WRITE)
+
+
+def not_obeyed(fault: Writable, here: str) -> RefusedError:
+    """Why root does not go by a file, by its path here, or by what is in a directory."""
+    return fault.refusal(
+        "root would do what they write into %s; nothing was changed" % here,
+        "look at what is there: if it is as this collection wrote it, give it and what is in it to root (%s), or move"
+        " it away, and run again" % TO_ROOT,
+    )
+
+
+def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
+    """The first on the way to a path of a node that others may write; None for none, and where nothing is.
+
+    Of a saved node, who has it counts as root does. with_file: whether the file at its end is looked at, too.
+    """
+    owner = os.stat(tree.root).st_uid
+    shared = ""
+    for here in steps(tree.root, path):
+        try:
+            status = os.lstat(here)
+        except OSError:
+            # Where everybody may make a file of this name, somebody will.
+            return Writable(shared, "everybody may make files there") if shared else None
+        mode, is_link = status.st_mode, stat.S_ISLNK(status.st_mode)
+        if not with_file and not is_link and not stat.S_ISDIR(mode):
+            return None
+        is_foreign = not is_owned(status, (owner,))
+        why = why_others_write(here, status, (owner,)) if is_foreign or not is_link else ""
+        # In such a directory, nobody puts away what belongs to root.
+        is_shared = stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
+        if why and (is_foreign or not is_shared):
+            return Writable(here, why)
+        if not is_link:
+            shared = here if why else ""
+    return None
+
+
+def steps(root: str, path: str) -> Iterator[str]:
+    """Every directory and link on the way from a root to a path, and what is at its end."""
+    yield root
+    here, links = root, 0
+    left = path.split("/")[::-1]
+    while left:
+        name = left.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = root if here == root else os.path.dirname(here)
+            continue
+        here = os.path.join(here, name)
+        yield here
+        if os.path.islink(here) and links < MOST_LINKS:
+            links += 1
+            target = os.readlink(here)
+            here = root if os.path.isabs(target) else os.path.dirname(here)
+            left += target.split("/")[::-1]
+
+
+def own_ids() -> tuple[int, int]:
+    """To which user and group belongs what is obeyed or executed: root; on a saved node, which anybody may have, who
+    writes."""
+    return (_ROOT, _ROOT) if os.geteuid() == _ROOT else (os.geteuid(), os.getegid())
+
+
+def is_owned(status: os.stat_result, owners: Sequence[int] = ()) -> bool:
+    """Whether a file belongs to root, to the user of this process, or to one of these users."""
+    return status.st_uid in (_ROOT, os.geteuid(), *owners)
+
+
+def why_others_write(at: int | str, status: os.stat_result, owners: Sequence[int] = ()) -> str:
+    """Why others may write a file or directory that has this status; empty where they may not.
+
+    at: its path or an open descriptor, where its access control lists are read. owners: users who count as root does.
+    """
+    if not is_owned(status, owners):
+        return "it belongs to user %d" % status.st_uid
+    user, mode = os.geteuid(), status.st_mode
+    groups = {_ROOT} if user == _ROOT else {_ROOT, os.getegid()}
+    lists = [_acl(at, name) for name in ACLS[: 1 + stat.S_ISDIR(mode)]]
+    # Where there is a list, the bits of the group are its mask.
+    group_writes = mode & stat.S_IWGRP and status.st_gid not in groups and not lists[0]
+    if mode & stat.S_IWOTH or group_writes:
+        return "others may write it (mode %04o, group %d)" % (stat.S_IMODE(mode), status.st_gid)
+    trusted = {_ACL_USER: {_ROOT, user, *owners}, _ACL_GROUP: groups}
+    if any(_acl_lets_others_write(acl, trusted, status.st_gid in groups) for acl in lists):
+        return "others may write it by an access control list (look with getfacl)"
+    return ""
+
+
+def _acl(at: int | str, name: str) -> bytes:
+    """An access control list; empty where there is none, as on file systems that have none."""
+    try:
+        return os.getxattr(at, name)
+    except OSError:
+        return b""
+
+
+def _acl_lets_others_write(acl: bytes, trusted: Mapping[int, Container[int]], is_group_trusted: bool) -> bool:
+    """Whether others may write by a list. trusted: {tag: the ids that are no others}."""
+    try:
+        entries = list(struct.iter_unpack(_ACL_ENTRY, acl[_ACL_HEAD:]))
+    except struct.error:
+        return True
+    mask = next((bits for tag, bits, _id in entries if tag == _ACL_MASK), _ACL_WRITES)
+    for tag, bits, number in entries:
+        is_trusted = is_group_trusted if tag == _ACL_OWNING_GROUP else number in trusted.get(tag, (number,))
+        if bits & _ACL_WRITES and (tag == _ACL_OTHERS or (bits & mask & _ACL_WRITES and not is_trusted)):
+            return True
+    return False

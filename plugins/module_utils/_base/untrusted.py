@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Iterator
 
 from .errors import NodeError, RefusedError
+from .tree import MOST_LINKS, why_others_write
 
 # A directory in which no link is followed.
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,9 +28,6 @@ FIGURES_MODE = 0o644
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_ROOT = 0
-# As many links as Linux follows in one path.
-_MOST_LINKS = 40
 
 
 def write_file(path: str, content: bytes, mode: int) -> None:
@@ -63,7 +61,7 @@ def opened_directory(path: str) -> Iterator[int]:
             except OSError as error:
                 target = _target(at, name, path, error)
                 links += 1
-                if links > _MOST_LINKS:
+                if links > MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from error
                 names += _names(target)
                 if not target.startswith("/"):
@@ -105,9 +103,7 @@ def _target(directory: int, name: str, path: str, error: OSError) -> str:
         target = os.readlink(name, dir_fd=directory)
     except OSError:
         raise error from None
-    status = os.fstat(directory)
-    others_write = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != _ROOT)
-    if others_write or status.st_uid not in (_ROOT, os.geteuid()):
+    if why_others_write(directory, os.fstat(directory)):
         raise RefusedError(
             "the link %r on the way there stands in a directory that others may write, and is not followed;"
             " nothing was written" % name,

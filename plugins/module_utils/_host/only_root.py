@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import stat
 from contextlib import suppress
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
-from .._base.command import run_command
-from .._base.errors import CPUManagerError, Note, RefusedError
-from .._base.journal_file import SERVICES
-from .._base.tree import Tree
+from .._base.command import WOULD_EXECUTE, run_command
+from .._base.errors import CPUManagerError, Note
+from .._base.journal_file import DIRECTORY, PROMISE, SERVICES, UNITS
+from .._base.tree import Tree, Writable, fault_of
 
 # Which boot of a machine this is: what the kernel holds does not outlive it.
 
@@ -31,38 +30,22 @@ def boot_id_of(tree: Tree) -> str:
 
 # Where a Python finds its own modules, called as our services call it.
 _MODULES = "import json, sys; print(json.dumps(sys.path))"
-_MOST_LINKS = 40
 
 
-class Writable(NamedTuple):
-    """A directory, link or file, by its path here, and why others than root may put something there."""
+def check_only_root(tree: Tree, program: str, interpreter: str, flags: str, beside: Sequence[str] = ()) -> None:
+    """Raise RefusedError where others than root may write a directory of `program`, or something of its Python, or a
+    directory above what is `beside` it.
 
-    path: str
-    why: str
-
-
-def owner_of_programs() -> tuple[int, int]:
-    """To whom a program belongs that is written here: root; on a saved node, which anybody may have, who writes."""
-    return (0, 0) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
-
-
-def check_only_root(tree: Tree, program: str, interpreter: str, flags: str) -> None:
-    """Raise RefusedError where others than root may write a directory of `program`, or something of its Python.
-
-    The program itself need not be there, and may be as it likes: it is to be written anew. interpreter: on this
-    machine. flags: with which it is called.
+    All these need not be there, and may be as they like: they are to be written anew. interpreter: on this machine.
+    flags: with which it is called.
     """
-    fault = fault_of(tree, program, with_file=False) or _fault_of_python(interpreter, flags)
+    faults = [fault_of(tree, program, with_file=False), *(fault_of(tree, posixpath.dirname(path)) for path in beside)]
+    fault = next(filter(None, faults), None) or _fault_of_python(interpreter, flags)
     if fault is not None:
-        remedy = "look at what is there, give it to root (chown root:root, chmod go-w), or name a path elsewhere"
-        raise others_write_error(fault, remedy).adding("nothing was written")
-
-
-def others_write_error(fault: Writable, remedy: str) -> RefusedError:
-    """Why root does not execute what others may write."""
-    return RefusedError(
-        "%s, and root would execute what they put there" % fault.why, fault.path, remedy, kind="others_write"
-    )
+        remedy = (
+            "look at what is there, give it to root (chown root:root, chmod go-w, setfacl -b), or name a path elsewhere"
+        )
+        raise fault.refusal(WOULD_EXECUTE, remedy).adding("nothing was written")
 
 
 def _fault_of_python(interpreter: str, flags: str) -> Writable | None:
@@ -73,56 +56,6 @@ def _fault_of_python(interpreter: str, flags: str) -> Writable | None:
     places = json.loads(run_command([interpreter, *flags.split(), "-c", _MODULES]))
     found = (fault_of(live, place) for place in places if place)
     return next((fault for fault in found if fault is not None), None)
-
-
-def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
-    """The first on the way to a path of a node that others may write; None for none, and where nothing is.
-
-    Of a saved node, who has it counts as root does. with_file: whether the file at its end is looked at, too.
-    """
-    trusted = {0, os.geteuid(), os.stat(tree.root).st_uid}
-    groups = {0} if os.geteuid() == 0 else {0, os.getegid()}
-    shared = ""
-    for here in steps(tree.root, path):
-        try:
-            status = os.lstat(here)
-        except OSError:
-            # Where everybody may make a file of this name, somebody will.
-            return Writable(shared, "everybody may make files there") if shared else None
-        mode, is_link = status.st_mode, stat.S_ISLNK(status.st_mode)
-        if not with_file and not is_link and not stat.S_ISDIR(mode):
-            return None
-        if status.st_uid not in trusted:
-            return Writable(here, "it belongs to user %d" % status.st_uid)
-        is_written = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and status.st_gid not in groups)
-        # In such a directory, nobody puts away what belongs to root.
-        is_shared = stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
-        if is_written and not is_link and not is_shared:
-            return Writable(here, "others may write it (mode %04o, group %d)" % (stat.S_IMODE(mode), status.st_gid))
-        if not is_link:
-            shared = here if is_written else ""
-    return None
-
-
-def steps(root: str, path: str) -> Iterator[str]:
-    """Every directory and link on the way from a root to a path, and what is at its end."""
-    yield root
-    here, links = root, 0
-    left = path.split("/")[::-1]
-    while left:
-        name = left.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            here = root if here == root else os.path.dirname(here)
-            continue
-        here = os.path.join(here, name)
-        yield here
-        if os.path.islink(here) and links < _MOST_LINKS:
-            links += 1
-            target = os.readlink(here)
-            here = root if os.path.isabs(target) else os.path.dirname(here)
-            left += target.split("/")[::-1]
 
 
 # How systemd runs what this collection leaves on a node: as root, and without all that a program of it does not need.
@@ -183,28 +116,46 @@ def tell_systemd(state: str) -> None:
 
 
 WRITABLE = "program-not-roots"
-_START = "ExecStart="
+_EXECUTES = "executes"
+# Of a command of a unit, and what may stand before it. Source: systemd.service(5).
+_START, _PREFIXES = "ExecStart=", "@-:+!"
 
 
 def program_notes(tree: Tree) -> list[str]:
-    """A note on each path that a service of ours executes, or reads before, and that others than root may write."""
-    notes = {}
-    for unit in SERVICES:
-        for path in [unit, *_executed(tree, unit)]:
-            try:
-                fault = fault_of(tree, path)
-            except CPUManagerError:
-                continue
+    """A note on each file or directory that others than root may write, and that root executes or obeys."""
+    notes: dict[str, str] = {}
+    for path, what in _trusted(tree):
+        with suppress(CPUManagerError):
+            fault = fault_of(tree, path) if tree.exists(path, follow=False) else None
             if fault is not None:
-                notes[path] = Note(WRITABLE, "%s: %s, and root executes %s" % (fault.path, fault.why, path))
+                notes.setdefault(fault.path, Note(WRITABLE, "%s: %s, and root %s %s" % (*fault, what, path)))
     return list(notes.values())
 
 
+def _trusted(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Each path that has to be root's alone, and what root does with it."""
+    for unit in (*SERVICES, *UNITS):
+        for path in (unit, *_inside(tree, unit + ".d")):
+            yield path, _EXECUTES
+            yield from ((program, _EXECUTES) for program in _executed(tree, path))
+    for path in (DIRECTORY, *_inside(tree, DIRECTORY), PROMISE):
+        yield path, "does what is in"
+
+
+def _inside(tree: Tree, directory: str) -> Sequence[str]:
+    try:
+        return ["%s/%s" % (directory, name) for name in tree.names(directory)]
+    except CPUManagerError:
+        return ()
+
+
 def _executed(tree: Tree, unit: str) -> Sequence[str]:
-    """The interpreter of a unit and its program."""
+    """The interpreter of a unit, its program, and the file of its settings."""
     try:
         lines = (tree.content(unit) or b"").decode("utf-8", "replace").splitlines()
     except CPUManagerError:
         return ()
-    words = [word for line in lines if line.startswith(_START) for word in line[len(_START) :].split()]
+    words = [
+        word.lstrip(_PREFIXES) for line in lines if line.startswith(_START) for word in line[len(_START) :].split()
+    ]
     return [word for word in words if posixpath.isabs(word) and word != "/"]

@@ -313,14 +313,16 @@ def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) ->
     return [FileChange(tree.path(loader.file), contents[0], contents[1], _MODE)]
 
 
-def commands(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[list[str]]:
-    """What makes GRUB's own file of what changes() gives; nothing where that has it already."""
+def commands(
+    tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
+) -> list[list[str]]:
+    """What makes GRUB's own file of what changes() gives; nothing where that has it already and nothing is pending."""
     wanted = ""
     if arguments is not None:
         others = _line_of_others(tree, loader, _without(loader, text_at(tree, loader.file)))
         wanted = block_text(still_wanted(others, arguments, tree.path(DEFAULTS)))
     is_right = all(_has(text_at(tree, path) or "", wanted) for path in loader.results)
-    if is_right and not changes(tree, loader, arguments):
+    if is_right and not is_pending and not changes(tree, loader, arguments):
         return []
     return [[loader.program, "-o", path] for path in loader.results]
 

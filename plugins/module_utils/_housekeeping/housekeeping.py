@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator,
 from .._base.command import Run, run_command
 from .._base.errors import CPUManagerError, InputError, NodeError, Note, RefusedError, option
 from .._base.journal_file import DIRECTORY, UNIT_DIRECTORY
-from .._base.tree import OverlaidTree, Tree
+from .._base.tree import OverlaidTree, Tree, own_ids
 from .._cgroup.hierarchy import ROOT, Hierarchy
 from .._cgroup.kubepods import Kubepods
 from .._host.kernel_line import (
@@ -51,6 +51,7 @@ from ..cpuset import CPUSet
 from .at_boot import AtBoot, boot_files, is_of_slice, slice_files
 from .carry_out import HousekeepingResult, carry_out, read, with_files
 from .housekeeping_journal import (
+    LOAD,
     SLICE,
     HousekeepingJournal,
     HousekeepingWish,
@@ -328,9 +329,9 @@ def wanted_of(
         files += _manager(tree, wish, found, kept)
     if IRQBALANCE in wish.layers:
         files += _irqbalance(tree, wish, found, kept, notes)
-    if extras.arguments is not None or (journal is not None and KERNEL_LINE in journal.wish.layers):
+    if extras.arguments is not None or _had_line(journal):
         files += _kernel_line(tree, extras.arguments)
-        words += loader_commands(tree, extras.arguments)
+        words += loader_commands(tree, extras.arguments, journal)
     if extras.tuned is not None:
         files += _tuned(tree, wish, found, kept, extras.tuned)
     links: Mapping[str, str] = {}
@@ -341,7 +342,14 @@ def wanted_of(
         made, own_links = slice_files(wish.partition, extras.boot is not None)
         files += made
         links = {**links, **own_links}
+    # What is ours as a whole belongs to root, as systemd goes by it.
+    files = [file if file.edits or file.owner else file._replace(owner=own_ids()) for file in files]
     return WantedHost(wish, files, links, words, extras.runs, apply_command_of(tree, wish, journal))
+
+
+def _had_line(journal: HousekeepingJournal | None) -> bool:
+    """Whether the kernel's command line was written, or is still to be made of its files."""
+    return journal is not None and (KERNEL_LINE in journal.wish.layers or LOAD in journal.pending)
 
 
 def _not_there(wish: HousekeepingWish, found: FoundHost) -> list[str]:
@@ -352,9 +360,12 @@ def _not_there(wish: HousekeepingWish, found: FoundHost) -> list[str]:
     return ["%s: there is no cgroup %r beside those of pods" % (where, name) for name in missing]
 
 
-def loader_commands(tree: Tree, arguments: Sequence[Argument] | None) -> list[tuple[str, ...]]:
+def loader_commands(
+    tree: Tree, arguments: Sequence[Argument] | None, journal: HousekeepingJournal | None
+) -> list[tuple[str, ...]]:
     """What makes a change of the kernel's command line count; None takes ours out."""
-    return [tuple(command) for command in commands(tree, find_loader(tree), arguments)]
+    is_pending = journal is not None and LOAD in journal.pending
+    return [tuple(command) for command in commands(tree, find_loader(tree), arguments, is_pending)]
 
 
 def unit_of(setting: KernelSetting) -> str:
@@ -562,7 +573,7 @@ def _absent(tree: Tree, act: bool, manage: bool, run: Run | None) -> Housekeepin
             remove_journal(tree)
         return HousekeepingResult((), False, (), (), ())
     runs = manage and runs_systemd(tree)
-    words = loader_commands(tree, None) if KERNEL_LINE in journal.wish.layers else []
+    words = loader_commands(tree, None, journal) if _had_line(journal) else []
     found = with_files(tree, read(tree, journal.wish, journal), WantedHost(journal.wish), journal)
     apply = apply_command_of(tree, None, journal)
     return carry_out(tree, plan_absent(found, journal, words, runs, apply), runs, act, _runner(tree, run))

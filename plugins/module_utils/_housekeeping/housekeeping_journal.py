@@ -21,18 +21,15 @@ from contextlib import contextmanager, suppress
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 from .._base.errors import InputError, NodeError
-from .._base.files import OPENED, PATIENCE, Sleep, make_directory, remedy_for, remove_directories, take_lock
+from .._base.files import OPENED, PATIENCE, Sleep, make_roots_directory, remedy_for, remove_directories, take_lock
 from .._base.journal_file import DIRECTORY, HOUSEKEEPING, JournalFile, remove_left_over
 from .._base.tree import Tree
 from .._host.layers import LIVE_LAYERS
 from .._host.partitions import KINDS
-from .._rollout.rollout_journal import SavedFile
+from .._rollout.rollout_journal import SavedFile, saved_file
 from ..cpuset import CPUSet
 
 # One housekeeping of a node at a time: the role, and the service at boot. Each holds the directory of the journal.
-
-
-_MODE = 0o700
 
 
 @contextmanager
@@ -46,7 +43,7 @@ def locked(tree: Tree, patience: float = PATIENCE, sleep: Sleep = time.sleep) ->
     directory = None
     try:
         while directory is None:
-            made += make_directory(here, _MODE)
+            made += make_roots_directory(tree, DIRECTORY)
             directory = _taken(here, patience, sleep)
         yield
     finally:
@@ -135,8 +132,9 @@ class HousekeepingJournal(NamedTuple):
     """What a node was, what it is to be, and what the kernel has refused.
 
     within: the CPUs of all that was written; more than the reserved ones while these change. links: {path: target} of
-    the symbolic links that were made. directories: those that were made, each before those in it. pending: commands
-    that are still to be run. refused: {path: the name of the error}. is_done: whether the last run came to its end.
+    the symbolic links that were made. directories: those that were made, each before those in it. pending: the names
+    of the commands that are still to be run, of RELOAD and those beside it. refused: {path: the name of the error}.
+    is_done: whether the last run came to its end.
     """
 
     wish: HousekeepingWish
@@ -146,7 +144,7 @@ class HousekeepingJournal(NamedTuple):
     files: Mapping[str, KeptFile]
     links: Mapping[str, str]
     directories: tuple[str, ...]
-    pending: tuple[tuple[str, ...], ...]
+    pending: tuple[str, ...]
     refused: Mapping[str, str]
     is_done: bool = False
     slices: tuple[str, ...] = ()
@@ -174,11 +172,11 @@ def _journal_of(data: Any) -> HousekeepingJournal:
         ),
         CPUSet.parse(data["within"]),
         str(data["boot_id"]),
-        {_path(path): _value(value) for path, value in data["kernel"].items()},
+        {_path(path, _OF_KERNEL): _value(value) for path, value in data["kernel"].items()},
         {_path(path): _file(file) for path, file in data["files"].items()},
-        {_path(path): str(target) for path, target in data["links"].items()},
+        {_path(path, _LINKS): str(target) for path, target in data["links"].items()},
         tuple(map(_path, data["directories"])),
-        tuple(map(_texts, data["pending"])),
+        tuple(dict.fromkeys(map(_pending, data["pending"]))),
         {_path(path): str(name) for path, name in data["refused"].items()},
         bool(data["is_done"]),
         tuple(map(_slice, data.get("slices", ()))),
@@ -256,10 +254,44 @@ def _texts(data: Any) -> tuple[str, ...]:
     return tuple(data)
 
 
-def _path(text: str) -> str:
-    if not isinstance(text, str) or not os.path.isabs(text) or os.path.normpath(text) != text or "\0" in text:
+# The kernel's files that are written, of interrupts, packets, workqueues, the watchdog and slices; and the links.
+_OF_KERNEL = re.compile(
+    r"/.*/(\w*smp_affinity(_list)?|rps_(cpus|default_mask)|(watchdog_)?cpumask|cpuset\.cpus[.\w]*)", re.DOTALL
+)
+_LINKS = re.compile(r"/etc/systemd/system/multi-user\.target\.wants/[^/]+")
+
+
+def _path(text: str, form: re.Pattern[str] | None = None) -> str:
+    is_path = isinstance(text, str) and os.path.isabs(text) and os.path.normpath(text) == text and "\0" not in text
+    if not is_path or (form is not None and not form.fullmatch(text)):
         raise InputError("%r is no path on the node" % (text,))
     return text
+
+
+# What is still to be run, by name: which command that is, the code says and no file.
+RELOAD, BALANCE, TUNE, LOAD = "daemon_reload", "restart_irqbalance", "apply_tuned", "update_loader"
+# The commands themselves, as former versions wrote them.
+_FORMER = {
+    RELOAD: re.compile(r"systemctl daemon-reload"),
+    BALANCE: re.compile(r"systemctl try-restart irqbalance\.service"),
+    TUNE: re.compile(r"tuned-adm (auto_profile|profile [\w.@ -]+)", re.ASCII),
+    LOAD: re.compile(
+        r"/(usr/)?s?bin/(grub2?-mkconfig -o /boot/[\w./-]+|grubby --update-kernel=ALL --(remove-)?args=.*"
+        r"|kernel-install add [\w.+~-]+ /[\w./+~-]+)",
+        re.ASCII,
+    ),
+}
+
+
+def _pending(data: Any) -> str:
+    """The name of what is still to be run. Raises ValueError for a command that is none of ours."""
+    if data in tuple(_FORMER):
+        return str(data)
+    words = " ".join(_texts(data))
+    name = next((name for name, form in _FORMER.items() if form.fullmatch(words)), None)
+    if name is None:
+        raise ValueError("no role runs %r" % words)
+    return name
 
 
 def _partition(data: Mapping[str, Any] | None) -> OwnCPUs | None:
@@ -287,7 +319,7 @@ def _file(data: Mapping[str, Any]) -> KeptFile:
     saved = data["before"]
     before = SavedFile(None)
     if saved is not None:
-        before = SavedFile(_decoded(saved["content"]), int(saved["mode"]), int(saved["uid"]), int(saved["gid"]))
+        before = saved_file(saved, _decoded(saved["content"]))
     last = None if data["last"] is None else _decoded(data["last"])
     return KeptFile(str(data["layer"]), before, _texts(data["ours"]), last)
 

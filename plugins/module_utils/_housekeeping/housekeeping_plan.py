@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Collection, Mapping, NamedTuple, Sequence
 
 from .._base.errors import Note, RefusedError, option
+from .._base.journal_file import HOUSEKEEPING, UNIT_DIRECTORY
 from .._host.layers import (
     DEFAULT,
     FIXED,
@@ -24,10 +26,21 @@ from .._host.layers import (
     text_of,
     wanted_cpus,
 )
-from .._rollout.rollout_journal import SavedFile
+from .._rollout.rollout_journal import NOT_OURS, SavedFile
 from ..cpuset import CPUSet
 from .at_boot import Change, change_after_boot, change_partition
-from .housekeeping_journal import HousekeepingJournal, HousekeepingWish, KeptFile, SavedValue, checksum, with_progress
+from .housekeeping_journal import (
+    BALANCE,
+    LOAD,
+    RELOAD,
+    TUNE,
+    HousekeepingJournal,
+    HousekeepingWish,
+    KeptFile,
+    SavedValue,
+    checksum,
+    with_progress,
+)
 from .steps import (
     BOOT,
     DAEMON_RELOAD,
@@ -71,7 +84,7 @@ class Back(NamedTuple):
 def take_back(
     found: FoundHost, journal: HousekeepingJournal, within: CPUSet, all_values: Mapping[str, SavedValue]
 ) -> Back:
-    """What puts back all that the journal has.
+    """What puts back all that the journal has. Raises RefusedError for what no housekeeping has written.
 
     within: the CPUs that everything was given. all_values: also of what is not to be put back.
     """
@@ -95,6 +108,28 @@ def take_back(
         ],
         notes,
     )
+
+
+# The files that are written. Variables of irqbalance and of tuned may be elsewhere, and are known by what is there.
+_WRITTEN = re.compile(
+    r"/usr/local/lib/kubenode/[^/]+\.pyz|/etc/systemd/system\.conf\.d/50-kubenode-housekeeping\.conf"
+    r"|%s/(kubenode-housekeeping[^/]*\.service|[^/-]+\.slice|[^/]+\.d/50-kubenode-housekeeping\.conf)"
+    r"|/etc/(default|sysconfig)/irqbalance|/etc/default/grub(\.d/99-kubenode-housekeeping\.cfg)?|/etc/kernel/cmdline"
+    % UNIT_DIRECTORY
+)
+_HOLDS = {IRQBALANCE: b"IRQBALANCE_BANNED_CPU", TUNED: b"isolated_cores"}
+
+
+def check_put_back(path: str, kept: KeptFile, now: SavedFile, owner: tuple[int, int]) -> None:
+    """Raise RefusedError for a file that no housekeeping writes, or that a journal gives to a further user or group."""
+    is_known = _WRITTEN.fullmatch(path) or (kept.layer in _HOLDS and _HOLDS[kept.layer] in (now.content or b""))
+    if not is_known or owner[0] not in (0, now.uid) or owner[1] not in (0, now.gid):
+        raise RefusedError(
+            "the journal would put it back as that of user %d and group %d, and no housekeeping does this" % owner,
+            path,
+            "look who wrote %s, move it away, and take back by hand what it was to" % HOUSEKEEPING,
+            NOT_OURS,
+        )
 
 
 def _value_back(found: FoundHost, path: str, saved: SavedValue, within: CPUSet, notes: list[str]) -> list[ValueStep]:
@@ -148,12 +183,14 @@ def _file_back(path: str, kept: KeptFile, now: SavedFile, notes: list[str]) -> l
         return []
     if not is_foreign(kept, now):
         owner = None if before.content is None else (before.uid, before.gid)
+        check_put_back(path, kept, now, owner or (0, 0))
         return [FileStep(kept.layer, path, now.content, before.content, before.mode, owner)]
     left = None if now.content is None else undone(kept, now.content)
     if left is None:
         what = "removed" if now.content is None else "changed"
         notes.append(Note(FOREIGN_NOTE, "%s: somebody else has %s it since; it stays so" % (path, what)))
         return []
+    check_put_back(path, kept, now, (now.uid, now.gid))
     notes.append(Note(FOREIGN_NOTE, "%s: somebody else has changed it since; only what is ours was taken out" % path))
     return [FileStep(kept.layer, path, now.content, left, now.mode, (now.uid, now.gid))]
 
@@ -206,22 +243,28 @@ def commands_of(
 ) -> list[tuple[str, ...]]:
     """What has to be run so that the files of these steps count, with what an interrupted run did not come to.
 
-    apply: as Wanted has it.
+    more: the others, with those of the loader where they are pending. apply: as Wanted has it.
     """
     layers = {step.layer for step in steps if not isinstance(step, CommandStep)}
     pending = () if journal is None else journal.pending
-    commands = [words for words in pending if not is_of_tuned(words)]
+    commands = []
     # Its profile may be another one by now.
-    if apply and (TUNED in layers or len(commands) < len(pending)):
+    if apply and (TUNED in layers or TUNE in pending):
         commands.append(apply)
-    if layers.intersection(_OF_SYSTEMD):
+    if layers.intersection(_OF_SYSTEMD) or RELOAD in pending:
         commands.append(DAEMON_RELOAD)
-    if IRQBALANCE in layers:
+    if IRQBALANCE in layers or BALANCE in pending:
         commands.append(RESTART_IRQBALANCE)
     # As ordered() has them.
     first = [DAEMON_RELOAD, RESTART_IRQBALANCE, apply] if is_back else [RESTART_IRQBALANCE, apply, DAEMON_RELOAD]
     wanted = dict.fromkeys([*commands, *more])
     return [*(words for words in first if words in wanted), *(words for words in wanted if words not in first)]
+
+
+def names_of(commands: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """How the journal calls these commands."""
+    names = {DAEMON_RELOAD: RELOAD, RESTART_IRQBALANCE: BALANCE}
+    return tuple(dict.fromkeys(names.get(words, TUNE if is_of_tuned(words) else LOAD) for words in commands))
 
 
 def is_of_tuned(words: Sequence[str]) -> bool:
@@ -343,7 +386,7 @@ def plan_present(found: FoundHost, wanted: WantedHost, journal: HousekeepingJour
         {**dropped.files, **kept_files},
         {**dropped.links, **kept_links},
         directories,
-        tuple(commands) if wanted.runs else (),
+        names_of(commands) if wanted.runs else (),
         _refused(found, journal),
         slices=tuple(dict.fromkeys([*made, *_slices_of(wish)])),
     )
@@ -407,7 +450,7 @@ def plan_absent(
     change = change_partition(found.places, journal.slices, None, found.online, runs)
     needed = commands_of([*back.files, *back.links], commands, journal, apply, is_back=True)
     steps = ordered(back, (), (), (), needed if runs else (), change, runs, is_back=True)
-    pending = journal._replace(pending=tuple(needed) if runs else (), is_done=False)
+    pending = journal._replace(pending=names_of(needed) if runs else (), is_done=False)
     notes = [*back.notes, *change.notes]
     return HousekeepingPlan(steps, pending, None, journal.directories, notes, True, [*change.stop, *needed])
 

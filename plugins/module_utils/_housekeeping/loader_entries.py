@@ -158,11 +158,16 @@ def changes(tree: Tree, arguments: Sequence[Argument] | None) -> list[FileChange
     return [FileChange(tree.path(CMDLINE), contents[0], contents[1], _MODE)]
 
 
-def cmdline_commands(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[list[str]]:
-    """What makes entries of what changes() gives; nothing where all have it already. Raises RefusedError."""
+def cmdline_commands(
+    tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
+) -> list[list[str]]:
+    """What makes entries of what changes() gives; nothing where all have it already and nothing is pending.
+
+    Raises RefusedError.
+    """
     wanted = _wanted_cmdline(tree, _without(text_at(tree, CMDLINE)), arguments)
     blocks = [_plain_block(options_of(text_at(tree, path) or "")) for path in loader.results]
-    if not changes(tree, arguments) and all(block == wanted for block in blocks):
+    if not is_pending and not changes(tree, arguments) and all(block == wanted for block in blocks):
         return []
     found: list[list[str]] = []
     for directory in _MODULES:

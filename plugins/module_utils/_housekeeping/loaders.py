@@ -83,15 +83,17 @@ def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) ->
     return []
 
 
-def commands(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[list[str]]:
+def commands(
+    tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
+) -> list[list[str]]:
     """What is to be run after changes(), to be found out before or after these are made; raises as it does.
 
-    Empty where what the loader reads is right already.
+    Empty where what the loader reads is right already; where it is pending, it may be half of it.
     """
     if loader.kind == GRUB:
-        return grub.commands(tree, loader, arguments)
+        return grub.commands(tree, loader, arguments, is_pending)
     if loader.kind == BLS:
         return bls.entry_commands(tree, loader, arguments)
     if loader.kind == SYSTEMD_BOOT:
-        return systemd_boot.cmdline_commands(tree, loader, arguments)
+        return systemd_boot.cmdline_commands(tree, loader, arguments, is_pending)
     return []

@@ -12,9 +12,9 @@ from __future__ import annotations
 from posixpath import basename, dirname
 from typing import NamedTuple, Sequence
 
-from .._base.tree import Tree
+from .._base.tree import Tree, fault_of
 from .._host.layers import PARTITION, REFUSED, SLICES, KernelSetting
-from .._host.only_root import boot_id_of, fault_of
+from .._host.only_root import boot_id_of
 from .._host.partitions import Partition
 from ..cpuset import CPUSet
 from .host_findings import NO_PARTITION, NOT_LASTING, finding
@@ -87,7 +87,7 @@ def unkept_findings(tree: Tree, last_run: LastRun, partitions: Sequence[Partitio
 def _unfinished(journal: HousekeepingJournal) -> list[dict[str, str]]:
     if journal.is_done:
         return []
-    commands = ", ".join(" ".join(words) for words in journal.pending)
+    commands = ", ".join(journal.pending)
     what = "it is under way or was interrupted" + (", before: %s" % commands if commands else "")
     remedy = "if no run is under way, %s, or with housekeeping_state: absent" % _AGAIN
     return [finding(UNFINISHED, "journal", "the last run of the role housekeeping came to its end", what, remedy)]

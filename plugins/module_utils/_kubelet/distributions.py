@@ -251,6 +251,15 @@ UNIT_DIRECTORIES = (
     "/lib/systemd/system",
 )
 
+# The names of our own files, and the usual paths of those of others that a change of settings may write.
+OWN_NAMES = frozenset((DROP_IN_NAME, KUBELET_ARG_NAME, PATCH_NAME))
+USUAL_PATHS = frozenset(
+    path
+    for distribution in DISTRIBUTIONS
+    for path in (distribution.config_path, *(file.path for file in distribution.flag_files))
+    if path is not None
+)
+
 _OS_RELEASE = "/etc/os-release"
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 

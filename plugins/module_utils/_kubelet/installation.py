@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence
 
 from .._base.command import Run, run_command
 from .._base.errors import NodeError, Note
-from .._base.tree import Tree
-from .._host.only_root import fault_of
+from .._base.tree import Tree, fault_of, why_others_write
 from .distributions import (
     DISTRIBUTIONS,
     Distribution,
@@ -254,13 +252,8 @@ def trusted_program(pid: int) -> str:
     """
     program = os.readlink("/proc/%d/exe" % pid)
     # Of a file that was replaced meanwhile this is the old one.
-    return program if _is_trusted(os.stat("/proc/%d/exe" % pid)) else ""
-
-
-def _is_trusted(status: os.stat_result) -> bool:
-    """Whether nobody but root, and who runs this, can write a file."""
-    others_write = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != _ROOT)
-    return not others_write and status.st_uid in _trusted()
+    status = os.stat("/proc/%d/exe" % pid)
+    return "" if why_others_write("/proc/%d/exe" % pid, status) else program
 
 
 def trusted_users(pid: int) -> bool:
@@ -400,7 +393,7 @@ def _program_as_it_runs(pid: int) -> str:
         with open("/proc/%d/cmdline" % pid, "rb") as file:
             program = os.fsdecode(file.read(_LONGEST_PATH).partition(b"\0")[0])
         status = os.stat(program)
-        is_same = os.path.isabs(program) and _is_trusted(status) and status.st_ctime < _start_of(pid)
+        is_same = os.path.isabs(program) and not why_others_write(program, status) and status.st_ctime < _start_of(pid)
     return program if is_same else ""
 
 

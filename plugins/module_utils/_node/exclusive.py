@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from .._base.errors import MALFORMED, PERMISSION, InputError, NodeError, RefusedError
 from .._base.files import replace_file
-from .._base.journal_file import PROMISE
+from .._base.journal_file import PROMISE, obeyed_content
 from .._base.tree import Tree
 from .._cgroup.hierarchy import Quota
 from .._containers.crictl import hashed
@@ -71,9 +71,9 @@ class Promise(NamedTuple):
 def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
     """What was promised, and the bytes of the file; None where there is none.
 
-    Raises RefusedError for a file that is damaged: by it, nothing may be moved.
+    Raises RefusedError for a file that is damaged, or that others than root may write: by it, nothing may be moved.
     """
-    content = tree.content(PROMISE)
+    content = obeyed_content(tree, PROMISE)
     if content is None:
         return None, None
     try:

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from .._base.errors import PERMISSION, CPUManagerError, NodeError, Note, option
-from .._base.journal_file import LAST, OPEN, SERVICES
+from .._base.journal_file import LAST, OPEN
 from .._base.tree import LARGEST_OF_KUBELET, Tree, is_number
 from .._base.versions import NEWEST_MINOR, minor_version, version_notes
 from .._host.only_root import program_notes
@@ -385,9 +385,7 @@ class Node:
         notes += reach_notes(self.tree, self.topology.online)
         if self.kubelet_pid is not None:
             notes += not_restarted_notes(self)
-        if any(self.tree.exists(path, follow=False) for path in SERVICES):
-            notes += program_notes(self.tree)
-        return [*notes, *self.unfinished()]
+        return [*notes, *program_notes(self.tree), *self.unfinished()]
 
     def kubelet_notes(self) -> Sequence[str]:
         """What is strange about the processes that look like a kubelet."""

@@ -12,11 +12,13 @@ The figures are a textfile of node_exporter's textfile collector.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any, Mapping, Sequence
 
 from .._base.errors import MALFORMED, InputError, NodeError, RefusedError
+from .._base.journal_file import obeyed_content
 from .._base.tree import Tree
 from .._base.untrusted import FIGURES_MODE, write_file
 from .._caches.cache_partition import caches_follow
@@ -56,10 +58,12 @@ def main(arguments: Sequence[str]) -> int:
     With the policies dynamic and isolated, do one after the other.
     """
     try:
-        with open(arguments[0], encoding="utf-8") as file:
-            settings = json.load(file)
+        content = obeyed_content(Tree("/"), os.path.abspath(arguments[0]))
+        if content is None:
+            raise InputError("there is no such file", arguments[0])
+        settings = json.loads(content)
         tree = Tree(settings["root"])
-    except (*MALFORMED, IndexError, OSError) as error:
+    except (*MALFORMED, IndexError, NodeError, RefusedError) as error:
         _tell("usage: cpu-manager-reconcile SETTINGS.json: %s" % error)
         return 2
     if settings.get("policy", STATIC) != STATIC or arguments[1:]:

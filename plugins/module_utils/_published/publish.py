@@ -18,7 +18,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import MALFORMED, CPUManagerError, NodeError, RefusedError
 from .._base.files import cannot_write
-from .._base.tree import Tree
+from .._base.tree import Tree, Writable, why_others_write
 from .._base.untrusted import DIRECTORY, put_file, read_file
 from .._cgroup.hierarchy import Hierarchy
 from .._cgroup.kubepods import Kubepods
@@ -333,13 +333,9 @@ def opened(tree: Tree) -> Iterator[Directory]:
     except OSError as error:
         raise cannot_write(place, error) from error
     try:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise RefusedError(
-                "belongs to another user, or others may write it; nothing was written",
-                where=place,
-                remedy="remove it: the next pass makes it anew",
-            )
+        why = why_others_write(descriptor, os.fstat(descriptor))
+        if why:
+            raise Writable(place, why).refusal("nothing was written", "remove it: the next pass makes it anew")
         yield Directory(place, descriptor)
     finally:
         os.close(descriptor)

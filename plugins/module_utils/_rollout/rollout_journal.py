@@ -13,6 +13,7 @@ import base64
 import binascii
 import os
 import posixpath
+import re
 import stat
 from contextlib import contextmanager, suppress
 from itertools import takewhile
@@ -21,7 +22,8 @@ from typing import Any, Collection, Iterator, Mapping, NamedTuple, Sequence
 from .._base.errors import CPUManagerError, InputError, NodeError, Note, RefusedError, option
 from .._base.files import PATIENCE, keep_copy, remedy_for, remove_file, remove_old_backups, replace_file, take_lock
 from .._base.journal_file import DIRECTORY, OPEN, JournalFile
-from .._base.tree import OverlaidTree, Tree
+from .._base.tree import OverlaidTree, Tree, own_ids
+from .._kubelet.distributions import OWN_NAMES, UNIT_DIRECTORIES, USUAL_PATHS
 from .._kubelet.yaml_nodes import REMOVE, same
 
 # How far a change has come.
@@ -37,6 +39,8 @@ STEPS_BACK = {
     STOPPING: _SERVICES_BACK,
     CHANGING: ("stop_kubelet", "restore_files", *_SERVICES_BACK),
 }
+# Of a file's mode, what is put back.
+_PERMISSIONS = 0o777
 # Seconds. Whatever took longer was not all of the time at work.
 _LONGEST = 86400
 # {step back: the fact of the change without which it is none}
@@ -89,7 +93,10 @@ class RolloutJournal(NamedTuple):
 
 
 def read_journal(tree: Tree, path: str = OPEN) -> RolloutJournal | None:
-    """The journal at OPEN or LAST; None where there is none. Raises NodeError for a damaged one."""
+    """The journal at OPEN or LAST; None where there is none.
+
+    Raises NodeError for a damaged one, RefusedError for one that others than root may have written.
+    """
     return journal_file(path).read(tree, journal_of)
 
 
@@ -123,7 +130,15 @@ def _seconds(data: object) -> int | None:
 def _saved(data: Any) -> SavedFile:
     if data is None:
         return SavedFile(None)
-    return SavedFile(_decoded(data["content"]), int(data["mode"]), int(data["uid"]), int(data["gid"]))
+    return saved_file(data, _decoded(data["content"]))
+
+
+def saved_file(data: Mapping[str, Any], content: bytes) -> SavedFile:
+    """A file as a journal has it. Raises ValueError for a mode with the set-user-ID bit or its like."""
+    mode = int(data["mode"])
+    if mode & ~_PERMISSIONS:
+        raise ValueError("no file that is put back has the mode %o" % mode)
+    return SavedFile(content, mode, int(data["uid"]), int(data["gid"]))
 
 
 def _decoded(text: str) -> bytes:
@@ -169,14 +184,76 @@ def files_back(
     return {path: _file_back(tree, journal, path, overwrite) for path in (journal.files if paths is None else paths)}
 
 
+# The kind of the errors about what a journal names and no change writes; and what to do then.
+NOT_OURS = "not_ours"
+_LOOK_AT_IT = (
+    "look who wrote the journals in %s: move them away, and make by hand what they were to take back" % DIRECTORY
+)
+
+
 def is_state(path: str) -> bool:
     """Whether this is the state of one of the kubelet's managers."""
     return posixpath.basename(path) in STATES
 
 
+# Below these a change writes the container runtime's files.
+RUNTIME_PLACES = ("/etc/containerd/", "/etc/crio/", "/var/lib/rancher/", "/var/snap/microk8s/")
+# By which other files are known: the kubelet's configuration, and a runtime's file that has something of ours.
+_OF_KUBELET = re.compile(rb"""\bkind["']?\s*:\s*["']?KubeletConfiguration\b""")
+_OF_RUNTIME, _OURS = (".toml", ".conf"), b"kubenode.cpu_manager"
+
+
+def may_be_written(path: str, found: bytes | None) -> bool:
+    """Whether a change writes this file, which holds `found` now: the configuration, our drop-in, patch or flags, a
+    state of the kubelet's, or a file of the container runtime. No unit of systemd is among them.
+    """
+    if posixpath.normpath(path) != path or path.startswith(tuple(place + "/" for place in UNIT_DIRECTORIES)):
+        return False
+    name = posixpath.basename(path)
+    return (
+        name in STATES
+        or name in OWN_NAMES
+        or path in USUAL_PATHS
+        or path.startswith(RUNTIME_PLACES)
+        or _OF_KUBELET.search(found or b"") is not None
+        or (path.endswith(_OF_RUNTIME) and _OURS in (found or b""))
+    )
+
+
+def owner_refusal(tree: Tree, path: str, saved: SavedFile) -> RefusedError | None:
+    """Why a file is not given to whom a journal names: it may be given to root, and who has it or its directory now."""
+    users, groups = ({number} for number in own_ids())
+    here = tree.path(path)
+    for place in (here, os.path.dirname(here)):
+        with suppress(OSError):
+            status = os.stat(place)
+            users.add(status.st_uid)
+            groups.add(status.st_gid)
+    if saved.content is None or (saved.uid in users and saved.gid in groups):
+        return None
+    return RefusedError(
+        "the journal gives it to user %d and group %d, which have neither it nor its directory" % saved[2:4],
+        here,
+        _LOOK_AT_IT,
+        NOT_OURS,
+    )
+
+
+def _not_ours(tree: Tree, path: str, back: FileBack) -> RefusedError | None:
+    """Why a file is not put back that no change can have saved."""
+    if not may_be_written(path, back.found) and save_files(tree, [path])[path] != back.saved:
+        return RefusedError(
+            "the journal would put it back, and no change writes this file", tree.path(path), _LOOK_AT_IT, NOT_OURS
+        )
+    return None if back.keeps_mode and back.found is not None else owner_refusal(tree, path, back.saved)
+
+
 def _file_back(tree: Tree, journal: RolloutJournal, path: str, overwrite: bool) -> FileBack:
     saved, found, written = journal.files[path], tree.content(path), journal.written
     back = FileBack(found, saved.content, saved, written is not None and not is_state(path))
+    problem = _not_ours(tree, path, back)
+    if problem is not None:
+        return back._replace(problem=problem)
     is_ours = written is not None and path in written and written[path] == found
     if found is None or found == saved.content or is_ours:
         return back
@@ -299,8 +376,8 @@ class Judged(NamedTuple):
 
 
 def judged_journal(tree: Tree, path: str = OPEN) -> Judged:
-    """The journal at OPEN or LAST, to be decided about. Raises NodeError for a damaged one."""
-    content = tree.content(path)
+    """The journal at OPEN or LAST, to be decided about. Raises NodeError and RefusedError as read_journal()."""
+    content = journal_file(path).content(tree)
     return Judged(None if content is None else journal_file(path).parsed(tree, content, journal_of), content)
 
 

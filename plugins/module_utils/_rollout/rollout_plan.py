@@ -188,7 +188,7 @@ def starts_kubelet(report: Mapping[str, Any]) -> bool:
 def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> RolloutJournal | None:
     try:
         return read_journal(tree, *path)
-    except NodeError as error:
+    except CPUManagerError as error:
         refusals.append(error)
         return None
 

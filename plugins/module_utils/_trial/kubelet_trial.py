@@ -13,9 +13,8 @@ from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._base.errors import MALFORMED, CPUManagerError, InputError, RefusedError, noted, option
-from .._base.tree import OverlaidTree, Tree
+from .._base.tree import OverlaidTree, Tree, fault_of
 from .._base.versions import minor_version
-from .._host.only_root import fault_of
 from .._host.services import settings_of, unit_command
 from .._kubelet.configuration import COMMON_DEFAULTS, HARD
 from .._kubelet.distributions import service_of

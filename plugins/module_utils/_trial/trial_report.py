@@ -10,9 +10,9 @@ import os
 import posixpath
 from typing import Any, Mapping
 
+from .._base.command import WOULD_EXECUTE
 from .._base.errors import InputError, NodeError, Note, noted, option
-from .._base.tree import LARGEST_OF_KUBELET, Tree
-from .._host.only_root import fault_of, others_write_error
+from .._base.tree import LARGEST_OF_KUBELET, TO_ROOT, Tree, fault_of
 from .._node.node import Node
 from .._node.start_check import predict_start
 from ..state.checkpoint import decode_checkpoint
@@ -109,9 +109,8 @@ def check_program(tree: Tree, program: str) -> None:
         raise InputError("%s is no program on this node" % program, option("program"), "name the path of a kubelet")
     fault = fault_of(tree, program)
     if fault is not None:
-        raise others_write_error(
-            fault, "nothing was started: look at what is there, and give it to root (chown root:root, chmod go-w)"
-        )
+        remedy = "nothing was started: look at what is there, and give it to root (%s)" % TO_ROOT
+        raise fault.refusal(WOULD_EXECUTE, remedy)
 
 
 def _content(tree: Tree, path: str) -> bytes | None:

@@ -27,9 +27,8 @@ import time
 from contextlib import suppress
 from typing import Any, Callable, ClassVar, Mapping, NoReturn, Sequence
 
-from .._base.tree import LARGEST_OF_KUBELET
+from .._base.tree import LARGEST_OF_KUBELET, steps
 from .._base.versions import minor_version
-from .._host.only_root import steps
 from .._kubelet.configuration import COMMON_DEFAULTS
 from .._kubelet.distributions import CHECKPOINT_NAME, KUBELET_ROOT
 from .._kubelet.healthz import complaint_of

@@ -527,11 +527,12 @@ _ALL = (
     Check(
         "program-not-roots",
         WARNING,
-        "Others than root may write what root executes",
-        "A service of this collection runs it as root on the node, so whoever can write the program, its Python or a"
-        " directory above them has all of root's rights.",
-        "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w), and run the role"
-        " that has written it again.",
+        "Others than root may write what root executes or obeys",
+        "A service of this collection runs it as root on the node, or a role does what is in it, as in a journal. So"
+        " whoever can write the program, its Python, its unit, its settings, a journal or a directory above them, also"
+        " by an access control list, has all of root's rights. A journal is not obeyed then.",
+        "Find out who has written there and why. Give it to root alone (chown root:root, chmod go-w, setfacl -b), and"
+        " run the role that has written it again. Move away a journal that is not as a role wrote it.",
     ),
     Check(
         "numa-nodes-many",

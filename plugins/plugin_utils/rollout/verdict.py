@@ -287,7 +287,9 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
     if problem:
         return _stop(problem, candidates)
     if not candidates:
-        return _stop("no node has had a rollout that it could go back from", [])
+        # A journal that is refused may have had one.
+        reasons = [_TEMPLATE.sub("{ ", line(reason)) for reason in map(refusal, plans.values()) if reason]
+        return _stop("; ".join(["no node has had a rollout that it could go back from", *reasons]), [])
     newest = candidates[0]
     others = {host for candidate in candidates[1:] for host in candidate.hosts}.difference(newest.hosts)
     if len(newest.hosts) <= len(others):

@@ -69,7 +69,7 @@ def program(root: Path) -> None:
     (root / "sys").mkdir()
     parameters: dict[str, Any] = {
         **dict.fromkeys(("interpreter", "config_path", "kubelet_root")),
-        **{name: [] for name in ("hidden", "needed", "allow_owners")},
+        **{name: [] for name in ("hidden", "needed", "obeyed", "allow_owners")},
         "path": "/usr/local/lib/a.pyz",
         "settings": {},
         "state": "present",

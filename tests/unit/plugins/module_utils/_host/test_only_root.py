@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.ansible_module import Outcome
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import Note, RefusedError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import SERVICES
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import check_only_root, fault_of
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import SERVICES, UNITS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree, fault_of
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import (
+    check_only_root,
+    program_notes,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.modules import reconcile_program
 from ansible_collections.kubenode.cpu_manager.tests.machines.services import reconcile_service
 
@@ -118,7 +121,7 @@ RECONCILE_PROGRAM = "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
 def install(root: Path, check_mode: bool = False) -> Outcome:
     parameters: dict[str, Any] = {
         **dict.fromkeys(("config_path", "kubelet_root", "interpreter")),
-        **{name: [] for name in ("hidden", "needed", "allow_owners")},
+        **{name: [] for name in ("hidden", "needed", "obeyed", "allow_owners")},
         "path": RECONCILE_PROGRAM,
         "settings": {},
         "state": "present",
@@ -168,8 +171,8 @@ def test_what_is_said_of_a_node(tmp_path: Path) -> None:
     unit, program = tmp_path / SERVICES[0][1:], tmp_path / "opt/kubenode/reconcile.pyz"
 
     def notes() -> list[tuple[str, str]]:
-        said = Node(Tree(str(tmp_path))).own_notes()
-        return [(note.check, str(note)) for note in said if isinstance(note, Note) and note.check != "kubelet-missing"]
+        said = program_notes(Tree(str(tmp_path)))
+        return [(note.check, str(note)) for note in said if isinstance(note, Note)]
 
     assert notes() == []
     for path in (unit, program):
@@ -186,3 +189,38 @@ def test_what_is_said_of_a_node(tmp_path: Path) -> None:
     unit.chmod(0o666)
     ((_check, text),) = notes()
     assert text.endswith(", and root executes %s" % SERVICES[0])
+
+
+def test_what_is_said_of_units_beside_and_what_is_in_their_directories(tmp_path: Path) -> None:
+    """Whoever may write one of these has root start what he likes."""
+    drop_in = SERVICES[0] + ".d/a.conf"
+    for path in (*SERVICES, *UNITS, drop_in, "/etc/kubenode/settings.json", "/opt/a"):
+        (tmp_path / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path[1:]).write_text("")
+    (tmp_path / SERVICES[0][1:]).write_text("[Service]\nExecStart=/bin/python3 /nowhere /etc/kubenode/settings.json\n")
+    (tmp_path / drop_in[1:]).write_text("[Service]\nExecStart=\nExecStart=-+/opt/a\n")
+    for path in (*SERVICES, *UNITS, drop_in, "/etc/kubenode/settings.json", "/opt/a", "/opt", "/etc/kubenode"):
+        here = tmp_path / path[1:]
+        mode = here.stat().st_mode
+        here.chmod(0o777)
+        assert [note.partition(":")[0] for note in program_notes(Tree(str(tmp_path)))] == [str(here)]
+        here.chmod(mode)
+    assert program_notes(Tree(str(tmp_path))) == []
+
+
+# Ansible's modules that make or write something, and the options that say whose it is.
+WRITES, WHOSE = ("copy", "file"), {"owner", "group", "mode"}
+
+
+def test_every_task_of_a_role_that_writes_a_file_says_whose_it_is() -> None:
+    """That of a saved node may be left out at run time, as that belongs to who has it."""
+    found = 0
+    for path in sorted((Path(__file__).parents[5] / "roles").glob("*/tasks/**/*.yml")):
+        for task in yaml.safe_load(path.read_text("utf-8")):
+            called = task.get("kubenode.cpu_manager.on_node") or {}
+            for module in WRITES:
+                given = called.get(module)
+                if given is not None and given.get("state") != "absent":
+                    assert given.keys() >= WHOSE, (path.name, task["name"])
+                    found += 1
+    assert found >= 4

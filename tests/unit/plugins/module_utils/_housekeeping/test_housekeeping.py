@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Sequence
 
@@ -22,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping
     read_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.steps import (
+    DAEMON_RELOAD,
     RESTART_IRQBALANCE,
     CommandStep,
     FileStep,
@@ -269,6 +272,43 @@ def test_the_program_leaves_what_is_unfinished(node: Node, monkeypatch: pytest.M
     assert journal is not None
     assert not journal.is_done
     assert len(journal.pending) == 2
+
+
+def test_what_the_version_before_had_not_come_to_is_still_run(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It wrote the commands themselves into its journal."""
+
+    def fail(words: Sequence[str]) -> str:
+        raise NodeError("no answer", where=words[0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node, "run", fail)
+        with pytest.raises(NodeError):
+            node.bring(runs=True)
+    journal = json.loads(node.held(PATH[1:]))
+    assert journal["pending"] == ["restart_irqbalance", "daemon_reload"]
+    journal["pending"] = [RESTART_IRQBALANCE, DAEMON_RELOAD]
+    (node.root / PATH[1:]).write_text(json.dumps(journal))
+    node.bring(runs=True)
+    assert node.commands == [RESTART_IRQBALANCE, DAEMON_RELOAD]
+
+
+def test_files_of_ours_become_roots_again(node: Node) -> None:
+    """systemd goes by them as root does."""
+    node.bring()
+    ours = [
+        node.root / (DROP_IN % "system.slice"),
+        node.root / "etc/systemd/system.conf.d/50-kubenode-housekeeping.conf",
+    ]
+    for path in ours:
+        path.chmod(0o666)
+    assert sorted(paths(node.bring(act=False))) == sorted("/%s" % path.relative_to(node.root) for path in ours)
+    assert node.bring().changed
+    assert [path.stat().st_mode & 0o777 for path in ours] == [0o644, 0o644]
+    if os.geteuid() == 0:
+        os.chown(ours[0], 65534, 65534)
+        assert node.bring().changed
+        assert (ours[0].stat().st_uid, ours[0].stat().st_gid) == (0, 0)
+    assert not node.bring().changed
 
 
 def test_variables_of_irqbalance_that_no_file_overrides(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import LIST, LIVE_LAYERS, MASK
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.partitions import KINDS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
+    BALANCE,
+    LOAD,
     PATH,
+    RELOAD,
+    TUNE,
     HousekeepingJournal,
     HousekeepingWish,
     KeptFile,
@@ -41,8 +46,9 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 PATHS = st.from_regex(r"(/[a-z0-9_.-]*[a-z0-9]){1,3}", fullmatch=True).filter(
     lambda path: os.path.normpath(path) == path
 )
+WANTS = "/etc/systemd/system/multi-user.target.wants/"
 CPUS = st.sets(st.integers(0, 99)).map(CPUSet)
-SAVED = st.builds(SavedFile, st.binary(max_size=9), st.integers(0, 0o7777), st.integers(0, 9), st.integers(0, 9))
+SAVED = st.builds(SavedFile, st.binary(max_size=9), st.integers(0, 0o777), st.integers(0, 9), st.integers(0, 9))
 SLICES = st.sampled_from(["isolated.slice", "b.slice"])
 OWN = st.builds(OwnCPUs, CPUS, st.sampled_from(KINDS), SLICES)
 JOURNALS = st.builds(
@@ -59,7 +65,7 @@ JOURNALS = st.builds(
     CPUS,
     TEXTS,
     st.dictionaries(
-        PATHS,
+        PATHS.map("{}/cpuset.cpus".format),
         st.builds(SavedValue, st.sampled_from(LIVE_LAYERS), TEXTS, st.sampled_from([LIST, MASK]), TEXTS, st.booleans()),
         max_size=3,
     ),
@@ -74,9 +80,9 @@ JOURNALS = st.builds(
         ),
         max_size=3,
     ),
-    st.dictionaries(PATHS, TEXTS, max_size=2),
+    st.dictionaries(st.sampled_from([WANTS + "a.service", WANTS + "b.slice"]), TEXTS, max_size=2),
     st.lists(PATHS, max_size=2).map(tuple),
-    st.lists(st.lists(TEXTS, max_size=2).map(tuple), max_size=2).map(tuple),
+    st.lists(st.sampled_from([RELOAD, BALANCE, TUNE, LOAD]), max_size=4, unique=True).map(tuple),
     st.dictionaries(PATHS, TEXTS, max_size=2),
     st.booleans(),
     st.lists(SLICES, max_size=2).map(tuple),
@@ -162,7 +168,7 @@ def test_when_all_is_done() -> None:
         wish=HousekeepingWish(CPUSet.parse("1"), ()),
         within=CPUSet.parse("0-1"),
         files={"/a": file},
-        pending=(("run",),),
+        pending=(RELOAD,),
     )
     done = with_progress(journal, {"/b": "EIO"})
     assert done.within == CPUSet.parse("1")
@@ -179,3 +185,58 @@ def test_a_checksum_is_of_the_content() -> None:
 
 def test_nothing_of_it_needs_more_than_json() -> None:
     assert json.loads(text_of(EMPTY))["format"] == 1
+
+
+@pytest.mark.parametrize(
+    ("former", "names"),
+    [
+        ([["systemctl", "daemon-reload"], ["systemctl", "try-restart", "irqbalance.service"]], (RELOAD, BALANCE)),
+        ([["tuned-adm", "profile", "cpu-partitioning", "mine"], ["tuned-adm", "auto_profile"]], (TUNE,)),
+        (
+            [["/usr/sbin/grub-mkconfig", "-o", "/boot/grub/grub.cfg"], ["/sbin/grub2-mkconfig", "-o", "/boot/a"]],
+            (LOAD,),
+        ),
+        ([["/usr/sbin/grubby", "--update-kernel=ALL", "--remove-args=nohz_full=2-7 rcu_nocbs=2-7"]], (LOAD,)),
+        ([["/usr/bin/kernel-install", "add", "6.1.0-1-amd64", "/boot/vmlinuz-6.1.0-1-amd64"]], (LOAD,)),
+        ([RELOAD, LOAD], (RELOAD, LOAD)),
+        ([["sh", "-c", "id > /owned"]], None),
+        ([["systemctl", "daemon-reload", "--root=/x"]], None),
+        ([["systemctl", "start", "evil.service"]], None),
+        ([["/tmp/grub-mkconfig", "-o", "/boot/grub/grub.cfg"]], None),
+        ([["/usr/sbin/grub-mkconfig", "-o", "/etc/cron.d/evil"]], None),
+        ([["/usr/sbin/grubby", "--update-kernel=ALL", "--args=a", "\n--x"]], None),
+        (["reboot"], None),
+    ],
+)
+def test_a_command_is_known_by_its_name_and_never_taken_from_the_journal(
+    tmp_path: Path, former: list[Any], names: tuple[str, ...] | None
+) -> None:
+    """A former version wrote the commands themselves: those that it made are understood, and all else is damage."""
+    tree = Tree(str(tmp_path))
+    write_journal(tree, EMPTY)
+    (tmp_path / PATH[1:]).write_text(text_of(EMPTY).replace('"pending": []', '"pending": %s' % json.dumps(former)))
+    if names is None:
+        with pytest.raises(NodeError, match="cannot be read as the journal of the housekeeping"):
+            read_journal(tree)
+    else:
+        assert read_journal(tree) == EMPTY._replace(pending=names)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("kernel", "/etc/cron.d/evil", SavedValue("slices", "", LIST, "", True)._asdict()),
+        ("kernel", "/proc/sys/kernel/core_pattern", SavedValue("watchdog", "", LIST, "", True)._asdict()),
+        ("links", "/etc/systemd/system/a.service", "/x"),
+        ("links", "/etc/systemd/system/multi-user.target.wants/../a", "/x"),
+    ],
+)
+def test_values_and_links_are_only_those_that_a_housekeeping_writes(
+    tmp_path: Path, name: str, path: str, value: object
+) -> None:
+    tree = Tree(str(tmp_path))
+    write_journal(tree, EMPTY)
+    data = {**json.loads(text_of(EMPTY)), name: {path: value}}
+    (tmp_path / PATH[1:]).write_text(json.dumps(data))
+    with pytest.raises(NodeError, match="is no path on the node"):
+        read_journal(tree)

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Mapping
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.layers import LIST, MASK, KernelSetting
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping.housekeeping_journal import (
     HousekeepingJournal,
@@ -123,7 +125,7 @@ def test_is_foreign(before: bytes | None, now: bytes | None, foreign: bool) -> N
 
 
 def test_files_go_back() -> None:
-    now = SavedFile(b"ours", 0o600, 7, 8)
+    now = SavedFile(b"ours", 0o600, 1, 2)
     assert back({}, {}, files={FILE: (kept(b"old", b"ours"), now)}).files == [
         FileStep("irqbalance", FILE, b"ours", b"old", 0o640, (1, 2))
     ]
@@ -154,6 +156,46 @@ def test_only_our_lines_go() -> None:
     found = back({}, {}, files={FILE: (kept(b"a\n", b"a\nours\n"), now)})
     assert found.files == [FileStep("irqbalance", FILE, now.content, b"new\na\n", 0o600, (7, 8))]
     assert "only what is ours" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "layer", "now", "is_refused"),
+    [
+        ("/etc/cron.d/evil", "slices", b"ours", True),
+        ("/etc/systemd/system/evil.service", "boot", b"ours", True),
+        ("/etc/systemd/system/kubenode-housekeeping.service", "boot", b"ours", False),
+        ("/usr/local/lib/kubenode/cpu-manager-housekeeping.pyz", "boot", b"ours", False),
+        ("/etc/systemd/system/isolated.slice", "partition", b"ours", False),
+        ("/etc/systemd/system/system.slice.d/50-kubenode-housekeeping.conf", "slices", b"ours", False),
+        ("/etc/systemd/system.conf.d/50-kubenode-housekeeping.conf", "manager", b"ours", False),
+        ("/etc/default/grub", "kernel_line", b"ours", False),
+        ("/etc/default/grub.d/99-kubenode-housekeeping.cfg", "kernel_line", b"ours", False),
+        ("/etc/kernel/cmdline", "kernel_line", b"ours", False),
+        ("/etc/sysconfig/irqbalance", "irqbalance", b"ours", False),
+        # Wherever systemd or tuned are told to look.
+        ("/opt/balance.env", "irqbalance", b"IRQBALANCE_BANNED_CPULIST=2-7", False),
+        ("/opt/balance.env", "irqbalance", b"ours", True),
+        ("/opt/variables.conf", "tuned", b"isolated_cores=2-7", False),
+    ],
+)
+def test_only_what_a_housekeeping_writes_is_put_back(path: str, layer: str, now: bytes, is_refused: bool) -> None:
+    """Also of a journal in a node that somebody else has saved."""
+    file = KeptFile(layer, SavedFile(b"old", 0o644), (checksum(now),), now)
+    files = {path: (file, SavedFile(now, 0o644, 1, 2))}
+    if not is_refused:
+        assert [step.path for step in back({}, {}, files=files).files] == [path]
+        return
+    with pytest.raises(RefusedError) as caught:
+        back({}, {}, files=files)
+    assert (caught.value.kind, caught.value.where) == ("not_ours", path)
+
+
+@pytest.mark.parametrize(("user", "group", "is_refused"), [(0, 0, False), (1, 2, False), (1, 3, True), (3, 2, True)])
+def test_a_file_is_given_to_nobody_who_does_not_have_it(user: int, group: int, is_refused: bool) -> None:
+    file = KeptFile("irqbalance", SavedFile(b"old", 0o644, user, group), (checksum(b"ours"),), b"ours")
+    files = {FILE: (file, SavedFile(b"ours", 0o644, 1, 2))}
+    with pytest.raises(RefusedError) if is_refused else nullcontext():
+        assert len(back({}, {}, files=files).files) == 1
 
 
 def test_links() -> None:

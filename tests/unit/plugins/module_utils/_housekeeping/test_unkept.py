@@ -15,9 +15,8 @@ from typing import Any, Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree, own_ids
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.kernel_line import wanted_arguments
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.only_root import owner_of_programs
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._housekeeping import (
     carry_out as run,
 )
@@ -68,7 +67,7 @@ class Brought:
     def bring(self, reserved: str = "0-3", layers: Sequence[str] = LAYERS, **more: Any) -> None:
         cpus = CPUSet.parse(reserved)
         arguments = wanted_arguments(cpus, CPUSet.parse("0-15"), ["rcu_nocbs"]) if KERNEL_LINE in layers else None
-        extras = Extras(arguments, AtBoot(b"program", PYTHON, owner=owner_of_programs()), more.pop("runs", False))
+        extras = Extras(arguments, AtBoot(b"program", PYTHON, owner=own_ids()), more.pop("runs", False))
         more["arguments"] = tuple(argument.text for argument in arguments or ())
         wish = HousekeepingWish(cpus, tuple(layers), **more)
         bring.present(self.tree, wish, extras, act=True, run=lambda _words: "")
@@ -284,7 +283,7 @@ def test_a_run_that_was_interrupted(node: Brought, monkeypatch: pytest.MonkeyPat
             node.bring(runs=True)
     found = node.answer()["findings"]
     (unfinished,) = (row for row in found if row["check"] == UNFINISHED)
-    assert unfinished["found"].endswith("before: systemctl try-restart irqbalance.service, systemctl daemon-reload")
+    assert unfinished["found"].endswith("before: restart_irqbalance, daemon_reload")
     # What it has not come to is not lost.
     assert (LOST, "boot") not in node.findings()
     node.bring(runs=True)

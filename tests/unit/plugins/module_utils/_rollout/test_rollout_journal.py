@@ -33,12 +33,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
     files_back,
     files_to_write,
     judged_journal,
+    may_be_written,
     read_journal,
     remove_journal,
     restore,
     save_files,
     write_journal,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime.runtime_files import find_runtime
 from ansible_collections.kubenode.cpu_manager.plugins.modules import rollout_journal
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
@@ -225,6 +227,7 @@ def test_owner_and_mode(tree: Tree) -> None:
     """They are put back where it is not known what the change wrote; else others have set them, as of a file."""
     config = put(tree, CONFIG, b"old", 0o640)
     os.chown(config, 12, 34)
+    os.chown(config.parent, 12, 34)
     journal = RolloutJournal(CHANGING, save_files(tree, [CONFIG]), {})
     written = journal._replace(written={CONFIG: b"new"})
     put(tree, CONFIG, b"new", 0o600)
@@ -238,6 +241,86 @@ def test_owner_and_mode(tree: Tree) -> None:
         assert (status.st_uid, status.st_gid, status.st_mode & 0o777, config.read_bytes()) == (12, 34, 0o640, b"old")
         config.unlink()
         assert back(tree, used) == [CONFIG]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another owner needs root")
+@pytest.mark.parametrize(("user", "group", "is_refused"), [(0, 0, False), (12, 34, False), (12, 7, True), (7, 0, True)])
+def test_a_file_is_given_to_nobody_who_has_neither_it_nor_its_directory(
+    tree: Tree, user: int, group: int, is_refused: bool
+) -> None:
+    os.chown(put(tree, CONFIG, b"new"), 12, 34)
+    journal = RolloutJournal(CHANGING, {CONFIG: SavedFile(b"old", 0o644, user, group)}, {})
+    problem = files_back(tree, journal, overwrite=True)[CONFIG].problem
+    assert (problem is not None and problem.kind == "not_ours") == is_refused
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "is_refused"),
+    [
+        ("/etc/cron.d/evil", None, True),
+        ("/etc/passwd", b"root::0:0\n", True),
+        ("/etc/systemd/system/evil.service", None, True),
+        ("/etc/systemd/system/a.service.d/50-kubenode-cpu-manager.conf", None, True),
+        ("/etc/kubernetes/../cron.d/50-kubenode-cpu-manager.conf", None, True),
+        ("/etc/kubernetes/kubelet.conf.d/50-kubenode-cpu-manager.conf", None, False),
+        ("/etc/rancher/k3s/config.yaml.d/90-kubenode-cpu-manager.yaml", None, False),
+        ("/etc/kubernetes/patches/kubeletconfiguration90-kubenode-cpu-manager+merge.yaml", None, False),
+        ("/etc/kubernetes/kubelet.env", None, False),
+        ("/data/kubelet/memory_manager_state", None, False),
+        # Wherever --config= leads: as what is there says.
+        ("/opt/kubelet.yaml", b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", False),
+        ("/opt/kubelet.json", b'{"kind": "KubeletConfiguration"}', False),
+        ("/opt/kubelet.yaml", b"kind: Pod\n", True),
+        ("/etc/containerd/config.toml", b"version = 2\n", False),
+        ("/opt/imported.toml", b"# BEGIN kubenode.cpu_manager\n", False),
+        ("/opt/imported.toml", b"version = 2\n", True),
+        # Where nothing would be written, nothing is refused.
+        ("/opt/imported.toml", b"saved", False),
+    ],
+)
+def test_only_what_a_change_writes_is_put_back(
+    tmp_path: Path, path: str, found: bytes | None, is_refused: bool
+) -> None:
+    """Also of a journal in a node that somebody else has saved: what is put back there is a file of who unpacks it."""
+    tree, here = Tree(str(tmp_path)), tmp_path / os.path.normpath(path)[1:]
+    here.parent.mkdir(parents=True)
+    if found is not None:
+        put(tree, path, found)
+    saved = SavedFile(b"saved", 0o644, os.geteuid(), os.getegid())
+    write_journal(tree, RolloutJournal(CHANGING, {path: saved}, {"rollout": "2026-11-20T10:00:00.000001"}), LAST)
+    given = {"state": "restored", "source": "last", "files": [path], "overwrite_edited": True, "run": ""}
+    parameters = {**given, "facts": {}, "backup_keep": 3}
+    if not is_refused:
+        rollout_journal.work(tree, parameters, check_mode=False)
+        assert here.read_bytes() == b"saved"
+        return
+    with pytest.raises(RefusedError, match="the journal would put it back, and no change writes this file") as caught:
+        rollout_journal.work(tree, parameters, check_mode=False)
+    assert (caught.value.kind, caught.value.where) == ("not_ours", tree.path(path))
+    assert (here.read_bytes() if here.exists() else None) == found
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o1644, -1])
+def test_no_file_is_put_back_with_the_rights_of_another_user(tree: Tree, mode: int) -> None:
+    write_journal(tree, RolloutJournal(CHANGING, {CONFIG: SavedFile(b"", mode)}, {}))
+    with pytest.raises(NodeError, match="cannot be read as the journal of a change: no file that is put back has"):
+        read_journal(tree)
+
+
+@pytest.mark.parametrize(
+    ("socket", "name"),
+    [
+        ("/run/containerd/containerd.sock", ""),
+        ("/run/crio/crio.sock", ""),
+        ("/run/k3s/containerd/containerd.sock", "k3s"),
+        ("/run/k3s/containerd/containerd.sock", "RKE2"),
+        ("/var/snap/microk8s/common/run/containerd.sock", ""),
+    ],
+)
+def test_the_files_of_a_runtime_are_among_those_that_a_change_writes(tree: Tree, socket: str, name: str) -> None:
+    runtime = find_runtime(tree, socket, name)
+    places = [runtime.config, *("%s/a" % place for place in (runtime.drop_ins, runtime.template) if place)]
+    assert [path for path in places if not may_be_written(path, None)] == []
 
 
 def test_a_directory_that_is_gone(tree: Tree) -> None:
