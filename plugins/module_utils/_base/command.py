@@ -11,6 +11,7 @@ import subprocess
 from typing import Callable, Sequence
 
 from .errors import NodeError
+from .secrets import text_redacted
 
 # Runs a command; gives what it prints, or raises NodeError, SilentError when there is no answer in time.
 Run = Callable[[Sequence[str]], str]
@@ -23,7 +24,7 @@ class SilentError(NodeError):
 
 
 def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
-    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of.
+    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of, without secrets.
 
     patience: how many seconds it may take.
     """
@@ -42,6 +43,6 @@ def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
     except OSError as error:
         raise NodeError(error.strerror or str(error), where=arguments[0]) from error
     if done.returncode:
-        complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        complaint = text_redacted((done.stderr or done.stdout).decode("utf-8", "replace").strip())
         raise NodeError(complaint or "failed with status %d" % done.returncode, where=" ".join(arguments))
     return done.stdout.decode("utf-8", "replace")

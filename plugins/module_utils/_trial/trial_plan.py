@@ -20,7 +20,6 @@ import re
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._kubelet.configuration import COMMON_DEFAULTS, reached_at
-from .._kubelet.flag_files import LEFT_OUT, handed_over
 from .._kubelet.flags import END_OF_FLAGS, MANIFEST_URL, MANIFEST_URL_HEADER, flag_values, split_flags
 from ..cpuset import CPUSet
 
@@ -182,15 +181,6 @@ def trial_words(words: Iterable[str], values: Mapping[str, Any], minor: int) -> 
         elif name not in _LEFT_OUT:
             kept += some
     return [*kept, *("--%s=%s" % flag for flag in own_flags(values, minor).items()), *behind]
-
-
-def without_secrets(text: str, words: Sequence[str]) -> str:
-    """What a kubelet says of its words, without those whose values may be secret."""
-    for word, shown in zip(words, handed_over(words)):
-        if word != shown:
-            value = word.partition("=")[2] or word
-            text = text.replace(value, LEFT_OUT)
-    return text
 
 
 # --- the container runtime ------------------------------------------------------------------------------------

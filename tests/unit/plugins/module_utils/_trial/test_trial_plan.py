@@ -30,7 +30,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     read_hierarchies,
     told_of,
     trial_words,
-    without_secrets,
     words_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
@@ -80,12 +79,6 @@ def test_flags_that_only_some_need() -> None:
     assert "container-runtime" not in own_flags({}, 24)
     assert own_flags({"imageServiceEndpoint": "unix:///run/x.sock"}, 36)["image-service-endpoint"] == ENDPOINT
     assert "image-service-endpoint" not in own_flags({}, 36)
-
-
-def test_what_may_be_secret_is_not_told() -> None:
-    words = ["--v=2", "--password=se=cret", "--token", "other", "--cpu-manager-policy=magic"]
-    said = 'unknown flag: --password=se=cret, invalid argument "other", "magic"'
-    assert without_secrets(said, words) == 'unknown flag: --password=left-out, invalid argument "left-out", "magic"'
 
 
 def test_what_is_hidden_is_not_brought_back() -> None:
