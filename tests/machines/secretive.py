@@ -199,7 +199,8 @@ E1128 10:00:00.0 1 http.go:9] "command failed" err="Get \"https://user:<*>@h/x?a
 E1128 10:00:00.0 1 run.go:74] "command failed" err="invalid argument \"Authorization=Bearer <*>\" for \"--x\" flag: why"
 E1128 10:00:00.0 1 run.go:74] "command failed" err="yaml: unknown anchor '<*>' referenced" token="<* *>" password=<*>
 E1128 10:00:00.0 1 run.go:74] "command failed" err="map[Authorization:[Basic <*>]] K3S_TOKEN=<*> --password <*>"
-{"ts":1,"msg":"command failed","err":"unknown flag: --vendor-key=<*>: why","headers":{"Authorization":["Bearer <*>"]},"token":"<*>"}
+{"ts":1,"msg":"command failed","err":"unknown flag: --vendor-key=<*>: why","headers":{"Authorization":["Bearer <*>"]}}
+{"ts":1,"msg":"command failed","token":"<*>"}
 """
 
 

@@ -25,6 +25,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.c
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import read_environment
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import flags as table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flag_files import environment_words
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redacted_words import (
+    said_redacted,
+    words_redacted,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redaction import (
     UnsafeError,
     checkpoint_without_names,
@@ -37,10 +41,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.reda
     memory_state_without_names,
     unit_redacted,
     variables_of,
-)
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redacted_words import (
-    said_redacted,
-    words_redacted,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import memory_manager as memory_formats
