@@ -20,7 +20,7 @@ from .conftest import ansible_playbook
 
 # Those that others do not bring; with FULL=1 each that asks no API server.
 PLAYBOOKS = ["save", "drift_report", "rollout"]
-PLAYBOOKS += ["cache", "housekeeping", "plan_changes", "propose", "reconcile", "repair", "rollback", "verify"] * IS_FULL
+PLAYBOOKS += ["cache", "housekeeping", "plan_changes", "reconcile", "repair", "rollback", "verify"] * IS_FULL
 # What writes something for each node.
 WRITING = ("save", "drift_report")
 WANTED = {"kubelet_cpu_manager_policy": "static", "kubelet_reservation": {"count": 1}, "kubelet_drain": False}
