@@ -158,7 +158,7 @@ kubelet:
     command_line:
       description:
         - The command line of the running kubelet. Empty if it does not run.
-        - C(left-out) is in the place of values that may be secret, and of those of flags that no kubelet has.
+        - C(redacted) is in the place of values that may be secret, and of those of flags that no kubelet has.
       type: list
       elements: str
       sample: [/usr/bin/kubelet, --config=/var/lib/kubelet/config.yaml]

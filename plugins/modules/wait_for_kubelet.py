@@ -105,7 +105,7 @@ from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.errors import InputError, NodeError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
-from ..module_utils._rollout.health import Health, HealthWatch, find_life, last_words
+from ..module_utils._rollout.health import Health, HealthWatch, find_life, last_words, without_secrets
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -122,7 +122,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         log_file = parameters["log_file"]
         words = last_words(parameters["service"], watch.passed(), tree.path(log_file) if log_file else "")
         complaint = [answer.complaint, *(["\n".join(words)] if words else [])]
-        raise NodeError(", and the kubelet's last words are: ".join(complaint), kind="kubelet")
+        told = without_secrets(watch.node, ", and the kubelet's last words are: ".join(complaint))
+        raise NodeError(told, kind="kubelet")
     return Outcome({**answer.to_dict(), "waits_for": conditions})
 
 

@@ -26,6 +26,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._base.errors import CPUManagerError, RefusedError
+from ..module_utils._base.secrets import text_redacted, texts_redacted
 from .packing import quick_finder, with_bytecode
 from .report.answers import text
 from .variables import INTERNAL, KNOWN, check_names
@@ -93,7 +94,7 @@ _SHORT = {"\\b": "\b", "\\f": "\f", "\\r": "\r"}
 
 def failure_of(error: CPUManagerError) -> dict[str, Any]:
     """The result of a task that fails with this error."""
-    return {"failed": True, "changed": False, "msg": str(error), "failure": error.to_dict()}
+    return dict(texts_redacted({"failed": True, "changed": False, "msg": str(error), "failure": error.to_dict()}))
 
 
 def shown(output: str) -> str:
@@ -157,6 +158,9 @@ def _sent_with_bytecode(packed: Any) -> Any:
 
 def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, Any]:
     kept = {name: value for name, value in answer.items() if name not in _ACTS}
+    # What failed may be told in the words of a program, of the API server, or of Python; arguments may be a kubeconfig.
+    names = kept if kept.get("failed") else kept.keys() & {"invocation"}
+    kept.update((name, texts_redacted(kept[name])) for name in names)
     # What Ansible itself has found, not what the node says of it: each task would look for it again.
     if action._discovered_interpreter_key:
         kept["ansible_facts"] = {action._discovered_interpreter_key: action._discovered_interpreter}
@@ -189,7 +193,7 @@ class GuardedAction(_Gate):
         except CPUManagerError as error:
             return failure_of(error)
         except AnsibleError as error:
-            said = text(str(error))
+            said = text_redacted(text(str(error)))
             if said == str(error):
                 raise
             kind = AnsibleConnectionFailure if isinstance(error, AnsibleConnectionFailure) else AnsibleActionFail

@@ -192,6 +192,18 @@ runcmd: ["k3s agent --token <*>"]
 NODE_CONFIG = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {flags: [--token=<*>]}}\n# <*>\n"
 
 
+# What a kubelet says when it does not start; each line tells why.
+LOG_FILE = "/var/log/kubelet.log"
+LOG = r"""I1128 10:00:00.0 1 flags.go:64] FLAG: --manifest-url-header="A:<*>" --vendor-key="<*>" --manifest-url="https://x/<*>"
+E1128 10:00:00.0 1 http.go:9] "command failed" err="Get \"https://user:<*>@h/x?access_token=<*>\": dial tcp: refused"
+E1128 10:00:00.0 1 run.go:74] "command failed" err="invalid argument \"Authorization=Bearer <*>\" for \"--x\" flag: why"
+E1128 10:00:00.0 1 run.go:74] "command failed" err="yaml: unknown anchor '<*>' referenced" token="<* *>" password=<*>
+E1128 10:00:00.0 1 run.go:74] "command failed" err="map[Authorization:[Basic <*>]] K3S_TOKEN=<*> --password <*>"
+{"ts":1,"msg":"command failed","err":"unknown flag: --vendor-key=<*>: why","headers":{"Authorization":["Bearer <*>"]}}
+{"ts":1,"msg":"command failed","token":"<*>"}
+"""
+
+
 def _journal(files: dict[str, str]) -> str:
     saved = {
         path: {"content": base64.b64encode(text.encode()).decode(), "mode": 384, "uid": 0, "gid": 0}
@@ -205,7 +217,11 @@ def _write(root: Path, secrets: Secrets, files: dict[str, str], command_line: li
     write(root, "/etc/hostname", root.name + "\n")
     for path, text in files.items():
         write(root, path, secrets.fill(text))
-    write(root, "/proc/712/cmdline", "".join(secrets.fill(word) + "\0" for word in command_line))
+    words = [secrets.fill(word) for word in command_line]
+    write(root, "/proc/712/cmdline", "".join(word + "\0" for word in words))
+    values = [word.partition("=")[2] or word for word in words[1:]]
+    quoted = ['E1128 10:00:00.0 1 run.go:74] "command failed" err="cannot use \\"%s\\""\n' % value for value in values]
+    write(root, LOG_FILE, secrets.fill(LOG) + "".join(quoted))
     write(root, "/proc/712/environ", secrets.fill("TOKEN=<*>\0"))
     # Of nobody that our modules look for.
     write(root, "/proc/99/cmdline", secrets.fill("mysql\0-p<*>\0"))

@@ -63,8 +63,8 @@ def test_no_secret_is_shown_or_handed_over(copy_of: CopyOf, tmp_path: Path) -> N
     results = run.results["node"]
     assert [container["container"] for container in results[0]["containers"]] == ["main"], run.account()
     plan = next(result for result in results if "actions" in result)
-    assert plan["kubelet"]["command_line"] == [*words[:2], "--manifest-url-header=Authorization:left-out"]
+    assert plan["kubelet"]["command_line"] == [*words[:2], "--manifest-url-header=Authorization:redacted"]
     # It was handed over, to where the checkpoint is planned.
-    assert run.output.count("--manifest-url-header=Authorization:left-out") > 1
+    assert run.output.count("--manifest-url-header=Authorization:redacted") > 1
     assert SECRET not in run.output
     assert SECRET not in (tmp_path / "run/results.jsonl").read_text(encoding="utf-8")

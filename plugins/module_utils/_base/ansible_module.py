@@ -15,6 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from . import startup
 from .arguments import Arguments, refusal
 from .errors import CPUManagerError, NodeError, call_options, option
+from .secrets import texts_redacted
 from .tree import Tree, node_name
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def run(work: Work, *arguments: Arguments) -> None:
     except (CPUManagerError, OSError) as error:
         failure = error if isinstance(error, CPUManagerError) else _of_system(error)
         message = "%s: %s" % (name, failure) if name else str(failure)
-        module.fail_json(**_shown({"msg": message, "failure": failure.to_dict()}, archive))
+        # It may quote a file, or what a program said.
+        module.fail_json(**_shown(texts_redacted({"msg": message, "failure": failure.to_dict()}), archive))
     result: dict[str, object] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff

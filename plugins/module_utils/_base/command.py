@@ -12,6 +12,7 @@ import subprocess
 from typing import Callable, Sequence
 
 from .errors import NodeError
+from .secrets import text_redacted
 from .tree import TO_ROOT, Tree, fault_of
 
 # Runs a command; gives what it prints, or raises NodeError, SilentError when there is no answer in time.
@@ -27,8 +28,8 @@ class SilentError(NodeError):
 
 
 def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
-    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of, and for a program
-    that others than root may write.
+    """Run a command without a shell; give what it prints. Raises NodeError with what it complains of, without secrets,
+    and for a program that others than root may write.
 
     patience: how many seconds it may take.
     """
@@ -53,6 +54,6 @@ def run_command(arguments: Sequence[str], patience: float = _PATIENCE) -> str:
     except OSError as error:
         raise NodeError(error.strerror or str(error), where=arguments[0]) from error
     if done.returncode:
-        complaint = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        complaint = text_redacted((done.stderr or done.stdout).decode("utf-8", "replace").strip())
         raise NodeError(complaint or "failed with status %d" % done.returncode, where=" ".join(arguments))
     return done.stdout.decode("utf-8", "replace")

@@ -15,6 +15,7 @@ from collections import Counter
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError
+from .._base.secrets import text_redacted
 from .._base.tree import Tree
 from .._base.untrusted import FIGURES_MODE, write_file
 from .._caches.cache_partition import caches_follow
@@ -323,7 +324,7 @@ def _locked(tree: Tree) -> int:
 
 
 def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(text_redacted(line) + "\n")
     sys.stdout.flush()
 
 

@@ -19,6 +19,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 from .._base.command import Run, run_command
 from .._base.errors import PERMISSION, CPUManagerError, InputError, NodeError, Note, RefusedError, noted, option
 from .._base.files import make_directory, remedy_for, remove_file, replace_file, why_not_writable
+from .._base.secrets import text_redacted
 from .._base.tree import Tree
 from .._cgroup.hierarchy import Hierarchy
 from .._cgroup.kubepods import Kubepods
@@ -417,4 +418,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(text_redacted(line) + "\n")

@@ -14,99 +14,11 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 from .._base.errors import ConfigurationError, Note
 from .._base.tree import LARGEST_OF_KUBELET, Tree
 from .._host.services import command_words, read_environment, read_service, settings_of, split_words, unit_command
-from . import flags as table
 from .configuration import is_json, read_document
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .effective import NAMES, GivenFlag, read_flags
-from .flags import END_OF_FLAGS, split_flags
+from .flags import END_OF_FLAGS, HANDED_ON, split_flags
 from .units import KUBELET, kubelet_words
-
-# The command line of a kubelet as modules return it and are given it again: nothing of it but what is read. Pure.
-#
-# Ansible logs the arguments of a module on the node, and shows results.
-
-
-LEFT_OUT = "left-out"
-# k3s and RKE2 hand its value to their kubelet.
-HANDED_ON = "--kubelet-arg"
-# All that MicroK8s' command line has.
-_ARGS_FILE = "--kubelet-args-file"
-# The flags of the kubelet that are one letter.
-_LETTERS = ("-v", "-h")
-
-
-def handed_over(words: Sequence[str]) -> list[str]:
-    """The words without the values of flags that no table here has, and of those whose values may be secret.
-
-    The names stay: whether a kubelet starts may depend on one that it does not have.
-    """
-    return list(_kept(words))
-
-
-def _kept(words: Sequence[str]) -> Iterator[str]:
-    # The flag that the next word may be the value of.
-    before = ""
-    for word in words:
-        name, equals, value = word.partition("=")
-        if _takes_value(before):
-            yield _value(before, word)
-            before = ""
-        elif _is_read(name):
-            yield "%s=%s" % (name, _value(name, value)) if equals else word
-            before = "" if equals else name
-        elif not word.startswith("-") or (_is_unknown(before) and not equals):
-            yield LEFT_OUT if _is_unknown(before) else word
-            before = ""
-        elif equals:
-            yield "%s=%s" % (_name(name), LEFT_OUT)
-        else:
-            yield _name(word)
-            before = word if word == _name(word) else ""
-
-
-def _value(name: str, value: str) -> str:
-    """What is kept of the value of a flag that is read."""
-    if name == HANDED_ON:
-        # A flag without the dashes.
-        (kept,) = handed_over(["--" + value.lstrip("-")])
-        return kept[len("--") :]
-    if bare(name) == table.MANIFEST_URL:
-        # An address may have a user, a password and a token.
-        return LEFT_OUT
-    flag = table.FLAGS.get(bare(name))
-    if flag is None or flag.kind != table.HEADERS:
-        return value
-    # The name of a header is no secret, and a kubelet does not start with a header that has none.
-    headers = (part.partition(":") for part in value.split(","))
-    return ",".join("%s:%s" % (header, LEFT_OUT) if colon else LEFT_OUT for header, colon, _secret in headers)
-
-
-def bare(name: str) -> str:
-    """The name of a flag as the table has it, also of one that is written with one dash by mistake."""
-    return name.lstrip("-").replace("_", "-")
-
-
-def _name(name: str) -> str:
-    # A value may stand right behind one letter.
-    return name if name.startswith("--") else name[:2]
-
-
-def _is_read(name: str) -> bool:
-    """Whether the flag is known, also one that is written with one dash by mistake."""
-    if len(name) <= len("-v"):
-        return name in _LETTERS
-    return bare(name) in table.FLAGS or "--" + bare(name) in (_ARGS_FILE, HANDED_ON)
-
-
-def _takes_value(name: str) -> bool:
-    """Whether the next word is the value of this flag, whatever it looks like."""
-    flag = table.FLAGS.get(bare(name)) if name.startswith("--") else None
-    return name == HANDED_ON or (flag is not None and flag.kind not in table.SWITCHES)
-
-
-def _is_unknown(name: str) -> bool:
-    return name != "" and not _is_read(name)
-
 
 # k3s' and RKE2's key; with the + its words are added to those of the files before.
 _KEY, _ADDING_KEY = "kubelet-arg", "kubelet-arg+"

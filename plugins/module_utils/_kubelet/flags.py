@@ -326,6 +326,13 @@ def removed_in(name: str, minor: int) -> int | None:
 
 # What follows it are no flags.
 END_OF_FLAGS = "--"
+# k3s and RKE2 hand its value to their kubelet.
+HANDED_ON = "--kubelet-arg"
+
+
+def bare(name: str) -> str:
+    """The name of a flag as the table has it, also of one that is written with one dash by mistake."""
+    return name.lstrip("-").replace("_", "-")
 
 
 def split_flags(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

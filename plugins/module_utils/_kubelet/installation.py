@@ -438,9 +438,9 @@ class Installation(NamedTuple):
         words: list[str] = []
         if self.command_line:
             # Imported here: a node that does not run a kubelet is read faster without.
-            from .flag_files import handed_over
+            from .redacted_words import words_redacted
 
-            words = handed_over(self.command_line)
+            words = words_redacted(self.command_line)
         return {
             "distribution": self.distribution.name,
             "service": service_of(tree, self.distribution),

@@ -5,8 +5,7 @@
 """Secrets, and the names of pods and containers, taken out of a node's files so that the rest says the same. Pure.
 
 Of a kubelet's flags and configuration files, what is known to be harmless is kept, and REDACTED takes the place of all
-else: of a command line, the kubelet's own flags, the names of other flags, and the words that choose a command; of a
-variable, the flags in it, or the value that such a flag takes.
+else: of a variable, the flags in it are kept, or the value that such a flag takes.
 
 Names are replaced by hashes. The hash of a name is always the same, so that a container in one file is found in
 another. UIDs and ids stay.
@@ -15,13 +14,13 @@ another. UIDs and ids stay.
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from types import MappingProxyType
 from typing import Any, Callable, Container, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, GoError
 from .._base.golang import json_text, read_json
+from .._base.secrets import REDACTED, address_redacted, is_secret
 from .._base.toml import TOMLError
 from .._base.tree import is_number
 from .._containers.crictl import hashed
@@ -32,8 +31,9 @@ from ..state.checkpoint import decode_checkpoint, unique_members
 from ..state.formats import STRUCT as OF_CHECKPOINT
 from ..state.formats import CheckpointError, Format1, Format4, fnv
 from .configuration import API_VERSION, KIND, KubeletConfiguration, is_json, read_document
-from .flag_files import HANDED_ON, OF_FLAGS, bare, kubelet_args, line_words
-from .flags import END_OF_FLAGS, FLAGS, MANIFEST_URL, SWITCHES
+from .flag_files import OF_FLAGS, kubelet_args, line_words
+from .flags import HANDED_ON, MANIFEST_URL
+from .redacted_words import BLANKS, VARIABLE, is_known, is_variables, quoted_word, takes_value, words_redacted
 from .start.decode import (
     BOOL,
     FLOAT,
@@ -52,41 +52,11 @@ from .start.decode import (
 from .yaml import anchors
 from .yaml_nodes import TextNode, same
 
-REDACTED = "redacted"
 _NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 # A change of a file's text.
 Redaction = Callable[[str], str]
 
-# Names of flags, variables and keys whose values are secret, but for those of files, and of switches of the kubelet.
-_SECRET = re.compile(
-    "token|secret|passw|credential|header|access[-_]?key|private[-_]?key|key[-_]data|certificate[-_]data|vpn[-_]?auth"
-    "|datastore[-_]endpoint|proxy|^t$|^p$",
-    re.IGNORECASE,
-)
-_NO_SECRET = re.compile(
-    "[-_](?:file|path|dir|config|webhook|ttl)$|^(?:add-dir-header|skip-headers|skip-log-headers)$", re.IGNORECASE
-)
-# The one header that is.
-_HEADER = re.compile("url[-_]?header$", re.IGNORECASE)
-# The names of other programs' flags of which an absolute path may be kept, and that path.
-_OF_PATH = re.compile("(?:^|[-_])(?:file|path|dir|config)$", re.IGNORECASE)
-_PATH = re.compile(r"/[\w./-]{0,200}", re.ASCII)
-_ADDRESS = "--" + MANIFEST_URL
-# Names of flags of other programs; of one dash, one letter, as a value may stand right behind it.
-_NAME = re.compile(r"--[a-z][a-z0-9_-]{0,60}|-[A-Za-z]", re.ASCII)
-_LONG_NAME = re.compile(r"-[a-z][a-z0-9_-]{0,60}", re.ASCII)
-_VERBOSITY = re.compile(r"-v=?[0-9]{1,3}")
-_NEGATIVE = re.compile("-[0-9]{1,9}")
-# Words that choose what a program does, and programs that start programs.
-_COMMANDS = frozenset(
-    ("agent", "bash", "controller", "daemon", "env", "exec", "kubelet", "kubelite", "run", "server", "sh", "single")
-    + ("start", "worker", ";")
-)
-_PROGRAM = re.compile(r"[-@:+!|]{0,9}[\w./-]{1,200}", re.ASCII)
-_ASSIGNED = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})", re.ASCII)
-_SPACE = " \t\r\n"
 # Prose: nothing in it looks like a value.
 _PROSE = re.compile(r"[#A-Za-z_ ,.;'()\t-]*", re.ASCII)
 _PROSE_WORD = re.compile("[A-Za-z]{1,20}")
@@ -99,133 +69,11 @@ class UnsafeError(Exception):
     """
 
 
-def is_secret(name: str) -> bool:
-    """Whether the value of a flag, variable or key of this name is secret."""
-    name = name.lstrip("-")
-    return bool(_HEADER.search(name) or (_SECRET.search(name) and not _NO_SECRET.search(name)))
-
-
 def is_prose(comment: str) -> bool:
     """Whether a comment is made of words alone, none of which is the name of a secret."""
     if not _PROSE.fullmatch(comment):
         return False
     return all(_PROSE_WORD.fullmatch(word) and not is_secret(word) for word in re.findall("[A-Za-z]+", comment))
-
-
-def address_redacted(value: str, keep_path: bool = True) -> str:
-    """A value without the user, the password and the query of the address that it may be.
-
-    A password may have any sign, so all before the last @ counts as a part of it.
-    """
-    scheme, mark, rest = value.partition("://")
-    if not mark:
-        return value
-    # An address of a file, as unix:///run/x, has no user.
-    if "@" in rest and not rest.startswith("/"):
-        rest = "%s@%s" % (REDACTED, rest.rpartition("@")[2])
-    for sign in "?#":
-        before, found, _query = rest.partition(sign)
-        rest = before + sign + REDACTED if found else rest
-    host, _slash, path = rest.partition("/")
-    return scheme + mark + (rest if keep_path or not path else "%s/%s" % (host, REDACTED))
-
-
-# --- command lines -----------------------------------------------------------------------------------------
-
-
-def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
-    """The words of a command line without its secrets, as many as before.
-
-    has_program: whether the first is a program, unlike in a variable.
-    """
-    found: list[str] = []
-    # The flag before, if a value is to follow it.
-    waiting = ""
-    is_over = False
-    for word in words:
-        name, equals, value = word.partition("=")
-        if waiting and (_is_known(waiting) or not _is_known(name)):
-            found.append(_value(waiting, word))
-            waiting = ""
-            continue
-        waiting = ""
-        is_program = has_program and not found
-        if word == END_OF_FLAGS:
-            is_over = True
-            found.append(word)
-        elif is_over or is_program or not word.startswith("-"):
-            found.append(_positional(word, is_program))
-        elif _VERBOSITY.fullmatch(word):
-            found.append(word)
-        elif equals:
-            found.append("%s=%s" % (_name(name, equals), _value(name, value)))
-        else:
-            found.append(_name(name, ""))
-            waiting = name if _takes_value(name) else ""
-    return found
-
-
-def _flag(name: str) -> str:
-    """The name of a flag as the kubelet's table has it."""
-    return bare(name) if name.startswith("--") or name == "-v" else ""
-
-
-def _is_known(name: str) -> bool:
-    return name == HANDED_ON or _flag(name) in FLAGS
-
-
-def _takes_value(name: str) -> bool:
-    if name == HANDED_ON:
-        return True
-    flag = FLAGS.get(_flag(name))
-    return is_secret(name) if flag is None else flag.kind not in SWITCHES
-
-
-def _name(name: str, equals: str) -> str:
-    if _is_known(name) or _NAME.fullmatch(name) or (equals and _LONG_NAME.fullmatch(name)):
-        return name
-    return "-" + REDACTED
-
-
-def _value(name: str, value: str) -> str:
-    """What takes the place of a flag's value. A header's name is no secret."""
-    if name == HANDED_ON:
-        (word,) = words_redacted(["--" + value.lstrip("-")], has_program=False)
-        return word[len("--") :] if word.startswith("--") else word
-    if is_secret(name):
-        header = value.partition(":")
-        return "%s:%s" % (header[0], REDACTED) if _HEADER.search(name) and header[1] else REDACTED
-    if _is_known(name):
-        if value.startswith("-") and not _NEGATIVE.fullmatch(value):
-            return words_redacted([value], has_program=False)[0]
-        return address_redacted(value, keep_path=name != _ADDRESS)
-    is_kept = value in ("", "true", "false") or _is_variables(value)
-    return value if is_kept or (_OF_PATH.search(name) and _PATH.fullmatch(value)) else REDACTED
-
-
-def _is_variables(word: str) -> bool:
-    return not _VARIABLE.sub("", word)
-
-
-def _positional(word: str, is_program: bool) -> str:
-    name, equals, _rest = word.partition("=")
-    if equals and _ASSIGNED.fullmatch(name):
-        return "%s=%s" % (name, REDACTED)
-    if any(sign in word for sign in _SPACE):
-        # A command line in one word: what k3s writes over its own, or what a shell is given.
-        inner = split_words(word)
-        found = words_redacted(inner, is_program)
-        return word if found == inner else " ".join(map(_quoted, found))
-    if _PROGRAM.fullmatch(word) and (is_program or posixpath.basename(word) in _COMMANDS):
-        return word
-    return word if word in _COMMANDS or _is_variables(word) else REDACTED
-
-
-def _quoted(word: str) -> str:
-    """A word as split_words() reads it."""
-    if word and not any(sign in word for sign in _SPACE + "\\\"'"):
-        return word
-    return '"%s"' % word.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def lines_redacted(text: str) -> str:
@@ -271,10 +119,10 @@ def _variable(name: str, value: str, needed: Mapping[str, bool]) -> str:
     words = split_words(value)
     if not words:
         return value
-    has_flags = name in needed or any(_is_known(word.partition("=")[0]) for word in words)
+    has_flags = name in needed or any(is_known(word.partition("=")[0]) for word in words)
     if is_of_flags or (words[0].startswith("-") and has_flags):
         found = words_redacted(words, has_program=False)
-        return value if found == words else " ".join(map(_quoted, found))
+        return value if found == words else " ".join(map(quoted_word, found))
     return REDACTED
 
 
@@ -286,12 +134,12 @@ def variables_of(command: str) -> dict[str, bool]:
     for word in command_words(command) or ():
         name, equals, value = word.partition("=")
         flag = name if equals else before
-        variables = [plain or braced for plain, braced in _VARIABLE.findall(value if equals else word)]
-        if _is_known(flag) and flag not in (HANDED_ON, _ADDRESS) and not is_secret(flag):
+        variables = [plain or braced for plain, braced in VARIABLE.findall(value if equals else word)]
+        if is_known(flag) and flag not in (HANDED_ON, "--" + MANIFEST_URL) and not is_secret(flag):
             found.update(dict.fromkeys(variables, True))
-        elif not flag and _is_variables(word):
+        elif not flag and is_variables(word):
             found.update((variable, False) for variable in variables if variable not in found)
-        before = "" if equals or not _takes_value(name) else name
+        before = "" if equals or not takes_value(name) else name
     return found
 
 
@@ -330,7 +178,7 @@ def escaped(value: str) -> str:
 def _escaped_word(word: str) -> str:
     """A word of a command line as systemd reads it. A % in it stays one."""
     escaped = _signs_escaped(word)
-    return escaped if word == escaped and word and not any(sign in word for sign in _SPACE + "'") else '"%s"' % escaped
+    return escaped if word == escaped and word and not any(sign in word for sign in BLANKS + "'") else '"%s"' % escaped
 
 
 def _signs_escaped(value: str) -> str:

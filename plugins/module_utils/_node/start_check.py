@@ -26,10 +26,11 @@ from .._kubelet.distributions import (
     has_unit,
     service_of,
 )
-from .._kubelet.flag_files import find_words, handed_over, kubelet_arg_paths, place_of_flag, writer_of
+from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, writer_of
 from .._kubelet.gates import Gates
 from .._kubelet.installation import Installation, may_give_flags
 from .._kubelet.placement import Sources, plan_files
+from .._kubelet.redacted_words import words_redacted
 from .._kubelet.settings import check_wishes, needed_config, plan_settings, start_error
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
@@ -235,7 +236,7 @@ def given_of(node: Node) -> GivenToKubelet:
     words: list[str] = []
     if arguments or may_give_flags(tree, distribution):
         # What the kubelet says of a word has it in quotes.
-        words = handed_over(find_words(tree, distribution, arguments))
+        words = words_redacted(find_words(tree, distribution, arguments), has_program=False)
     return GivenToKubelet(
         words,
         None if path is None else _state_of(tree, path),

@@ -19,6 +19,7 @@ from typing import Any, Mapping, Sequence
 
 from .._base.errors import MALFORMED, InputError, NodeError, RefusedError
 from .._base.journal_file import obeyed_content
+from .._base.secrets import text_redacted
 from .._base.tree import Tree
 from .._base.untrusted import FIGURES_MODE, write_file
 from .._caches.cache_partition import caches_follow
@@ -103,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(text_redacted(line) + "\n")
 
 
 def _one_pass(node: Node, settings: Mapping[str, Any]) -> ReconcileResult:

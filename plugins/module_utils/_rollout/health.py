@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from typing import Any, Callable, NamedTuple, Sequence
 
 from .._base.command import run_command
 from .._base.errors import NodeError, RefusedError
 from .._kubelet.configuration import Configuration, reached_at
+from .._kubelet.flag_files import find_words
 from .._kubelet.healthz import complaint_of, healthz_url
 from .._kubelet.installation import KubeletProcess, find_kubelet
+from .._kubelet.redacted_words import said_redacted, secrets_in
 from .._kubelet.settings import found_settings
 from .._node.container_cpus import WRITTEN
 from .._node.node import Node
@@ -218,6 +221,22 @@ def last_words(service: str, seconds: float, log_file: str = "") -> list[str]:
         return []
     lines = [line for line in text.splitlines() if line.strip()]
     return _most_telling(lines)
+
+
+def without_secrets(node: Node, text: str) -> str:
+    """What the kubelet of a node says, without the secrets of its command line and configuration."""
+    words: list[str] = []
+    secrets: list[str] = []
+    installation = node.installation
+    with suppress(NodeError, RefusedError):
+        configuration = node.configuration()
+        secrets += () if configuration is None else secrets_in(configuration.values)
+    with suppress(NodeError, RefusedError):
+        if installation is not None:
+            # Those that a module is given have no secrets any more, by which they could be found.
+            own = installation.command_line if installation.pid is not None else ()
+            words += [*own[1:], *find_words(node.tree, installation.distribution, own)]
+    return said_redacted(text, words, secrets)
 
 
 def _journal(service: str, seconds: float) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from .._base.errors import MALFORMED, CPUManagerError
 from .._base.journal_file import LAST, OPEN
+from .._base.secrets import REDACTED, address_redacted, is_secret
 from .._base.tree import Tree
 from .._containers.crictl import hashed
 from .._host.services import SECTION, assignments_of, read_service, settings_of
@@ -32,22 +33,19 @@ from .._kubelet.distributions import (
     service_of,
 )
 from .._kubelet.installation import Installation
+from .._kubelet.redacted_words import words_redacted
 from .._kubelet.redaction import (
-    REDACTED,
     Redaction,
     UnsafeError,
-    address_redacted,
     checkpoint_without_names,
     configuration_redacted,
     environment_redacted,
-    is_secret,
     kubelet_args_redacted,
     lines_redacted,
     memory_state_without_names,
     runtime_redacted,
     unit_redacted,
     variables_of,
-    words_redacted,
 )
 from .._kubelet.state_removal import commands_without_secrets
 from .._node.node import Node

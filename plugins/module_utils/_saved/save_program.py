@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import Iterator, Sequence
 
 from .._base.errors import PERMISSION, CPUManagerError, NodeError
+from .._base.secrets import text_redacted
 from .._base.tree import Tree, node_name
 from .._node.node import Node
 from .files_of_machine import save_node
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         tree = Tree()
         content, _about = save_node(Node(tree), node_name(tree), given.redact)
     except (CPUManagerError, OSError) as error:
-        sys.stderr.write("error: %s\n" % error)
+        sys.stderr.write("error: %s\n" % text_redacted(str(error)))
         return 1
     sys.stdout.write(framed(content))
     sys.stdout.flush()

@@ -20,6 +20,7 @@ from .._kubelet.configuration import COMMON_DEFAULTS, HARD
 from .._kubelet.distributions import service_of
 from .._kubelet.flag_files import find_words
 from .._kubelet.installation import Installation, trusted_program, trusted_users
+from .._kubelet.redacted_words import said_redacted, secrets_in
 from .._kubelet.start.predict import Prediction
 from .._node.exclusive import read_exclusive
 from .._node.node import Node
@@ -43,7 +44,6 @@ from .trial_plan import (
     memory_for,
     not_tried,
     read_hierarchies,
-    without_secrets,
 )
 from .trial_sandbox import carry_out
 
@@ -204,10 +204,13 @@ def try_start(
     has_differed = prediction is not None and differs(verdict.starts, prediction.starts)
     driver = str(plan.values.get("cgroupDriver", COMMON_DEFAULTS["cgroupDriver"]))
     has_runtime = plan.runtime is not None and not ending.runtime_fault
+    message, reason = (
+        said_redacted(text, plan.words, secrets_in(plan.values)) for text in (verdict.message, verdict.reason)
+    )
     return Trial(
         verdict.starts,
-        without_secrets(verdict.message, plan.words),
-        verdict.reason,
+        message,
+        reason,
         ending.version or None,
         ending.seconds,
         plan.runtime[0] if plan.runtime is not None and has_runtime else None,

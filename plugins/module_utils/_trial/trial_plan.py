@@ -21,7 +21,6 @@ from typing import Any, Container, Iterable, Mapping, NamedTuple, Sequence
 from .._base.errors import InputError
 from .._base.quantity import millis
 from .._kubelet.configuration import COMMON_DEFAULTS, EVICTION_HARD, MEMORY_AVAILABLE, reached_at
-from .._kubelet.flag_files import LEFT_OUT, handed_over
 from ..cpuset import CPUSet
 from .trial_paths import ROOM, SOCKET, NodePaths, is_below, node_paths, trial_words, why_untried
 
@@ -137,15 +136,6 @@ NOT_TRIED = (
 )
 _NOT_SYSTEMD = "the cgroup driver systemd and its slices: it had cgroupfs, in cgroups of its own"
 _NO_RUNTIME = "what it checks after it has asked the container runtime"
-
-
-def without_secrets(text: str, words: Sequence[str]) -> str:
-    """What a kubelet says of its words, without those whose values may be secret."""
-    for word, shown in zip(words, handed_over(words)):
-        if word != shown:
-            value = word.partition("=")[2] or word
-            text = text.replace(value, LEFT_OUT)
-    return text
 
 
 # --- the container runtime ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import importlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 import yaml
@@ -66,6 +66,35 @@ def test_the_collector_does_not_run_while_a_module_is_packed(monkeypatch: pytest
     monkeypatch.setattr(ActionBase, "_configure_module", packed)
     GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
     assert (runs, gc.isenabled()) == ([False], True)
+
+
+def test_what_failed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of a command, of the API server or of Python; what did not fail stays as it is."""
+    token = {"users": [{"user": {"token": "hunter2"}}]}
+    answer = {"msg": "token=hunter2", "module_stderr": "--token hunter2", "rows": ["https://a:hunter2@h"]}
+    failed = {**answer, "failed": True, "invocation": {"module_args": {"kubeconfig": token}}}
+    monkeypatch.setattr(ActionBase, "run", lambda *_arguments: {})
+    action = object.__new__(GuardedAction)
+    action._task = SimpleNamespace(collections=[])
+    action._discovered_interpreter_key = None
+
+    def run(act: Callable[[Any], Any]) -> dict[str, Any]:
+        monkeypatch.setattr(action, "act", act, raising=False)
+        return action.run(task_vars={})
+
+    def refused(_variables: object) -> None:
+        raise InputError("token=hunter2 is wrong", "https://a:hunter2@h")
+
+    def ended(_variables: object) -> None:
+        raise AnsibleError("no connection: password=hunter2")
+
+    assert "hunter2" not in json.dumps(run(lambda _variables: failed))
+    assert run(refused)["msg"] == "https://redacted@h: token=redacted is wrong"
+    with pytest.raises(AnsibleError, match="no connection: password=redacted"):
+        run(ended)
+    assert run(lambda _variables: answer) == answer
+    invoked = run(lambda _variables: {"invocation": failed["invocation"]})
+    assert "hunter2" not in json.dumps(invoked)
 
 
 def test_the_module_that_a_task_names_gets_what_all_of_them_take() -> None:

@@ -16,25 +16,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.golang import json_text, read_json
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.secrets import (
+    address_redacted,
+    is_secret,
+    text_redacted,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import hashed
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import read_environment
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet import flags as table
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.flag_files import environment_words
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redacted_words import (
+    said_redacted,
+    words_redacted,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redaction import (
     UnsafeError,
-    address_redacted,
     checkpoint_without_names,
     command_redacted,
     configuration_redacted,
     environment_redacted,
     is_prose,
-    is_secret,
     kubelet_args_redacted,
     lines_redacted,
     memory_state_without_names,
     unit_redacted,
     variables_of,
-    words_redacted,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import memory_manager as memory_formats
@@ -44,6 +50,19 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 
 SECRET = "hunter2"
+# What begins a secret in a text, over and over.
+OF_TEXTS = (
+    "token: ",
+    "token=",
+    'token="',
+    "token={",
+    "--token ",
+    "-----BEGIN A-----",
+    "eyJ",
+    "Bearer ",
+    "K10a",
+    "anchor '",
+)
 
 
 @pytest.mark.parametrize(
@@ -234,11 +253,15 @@ def test_a_unit() -> None:
         lambda text: environment_redacted("A_ARGS=%s" % text),
         configuration_redacted,
         address_redacted,
+        text_redacted,
+        said_redacted,
         lambda text: str(is_prose("# " + text)),
     ],
-    ids=["words", "many words", "lines", "command", "environment", "configuration", "address", "prose"],
+    ids=["words", "many words", "lines", "command", "environment", "configuration", "address", "text", "said", "prose"],
 )
-@pytest.mark.parametrize("unit", ["a.", "a://", ":", "a://a:@", "--a ", "-", "\\", "'\" ", "$a", "#", " #", "= ", "é"])
+@pytest.mark.parametrize(
+    "unit", ["a.", "a://", ":", "a://a:@", "--a ", "-", "\\", "'\" ", "$a", "#", " #", "= ", "é", *OF_TEXTS]
+)
 def test_long_texts_take_time_that_grows_with_their_length(redact: Callable[[str], str], unit: str) -> None:
     """Of a text four times as long, no more than seven times as many calls and steps of Python."""
 

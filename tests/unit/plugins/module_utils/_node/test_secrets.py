@@ -20,7 +20,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.archive
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._saved.files_of_machine import save_node
-from ansible_collections.kubenode.cpu_manager.tests.machines.secretive import JOURNALS, NODES, Secrets
+from ansible_collections.kubenode.cpu_manager.tests.machines.secretive import JOURNALS, LOG_FILE, NODES, Secrets
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import IS_FULL
 
 MODULES = "ansible_collections.kubenode.cpu_manager.plugins.modules."
 STATIC: dict[str, object] = {"cpu_manager_policy": "static", "reservation": {"count": 1}}
@@ -34,7 +35,23 @@ ANSWERS: list[tuple[str, dict[str, object]]] = [
     ("housekeeping_info", {}),
     ("dra_info", {}),
     ("node_save", {"dest": "/nowhere/x.tar.gz"}),
+    ("wait_for_kubelet", {"seconds": 0, "timeout": 0, "log_file": LOG_FILE, "_ansible_check_mode": False}),
 ]
+# With FULL=1 each module that reads a node.
+ANSWERS += [
+    ("allocation_plan", STATIC),
+    ("cache_info", {}),
+    ("cache_partition", {"shared": {"l3": {"percent": 50}}}),
+    ("checkpoint", {**STATIC, "state": "present", "allow_running_kubelet": True}),
+    ("cpu_topology_info", {}),
+    ("drift_info", STATIC),
+    ("housekeeping", {"layers": ["irq"]}),
+    ("isolation_info", {"seconds": 1}),
+    ("kubelet_trial", STATIC),
+    ("reconcile", {}),
+    ("rollout_info", STATIC),
+    ("throttling_info", {"seconds": 1}),
+] * IS_FULL
 
 
 def members(archive: bytes) -> dict[str, bytes]:
@@ -107,3 +124,24 @@ def test_no_secret_is_in_an_answer(capsys: pytest.CaptureFixture[str], tmp_path:
             import_module(MODULES + module).main()
         text = capsys.readouterr().out
         assert [secret for secret in secrets.given if secret in text] == [], module
+
+
+@pytest.mark.parametrize("name", ["k0s", "microk8s", "crio"])
+def test_why_a_kubelet_fails_is_told_without_secrets(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    secrets = Secrets()
+    NODES[name](tmp_path, secrets)
+    arguments = {"root": str(tmp_path), "seconds": 0, "timeout": 0, "log_file": LOG_FILE}
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        import_module(MODULES + "wait_for_kubelet").main()
+    message = json.loads(capsys.readouterr().out)["msg"]
+    assert [secret for secret in secrets.given if secret in message] == []
+    for reason in (
+        "dial tcp: refused",
+        'for \\"--x\\" flag: why',
+        "yaml: unknown anchor",
+        "--vendor-key=redacted: why",
+    ):
+        assert reason in message
+    assert len(secrets.given) > message.count("redacted") > 10

@@ -456,7 +456,7 @@ def test_a_change_is_held_against_the_version_by_which_it_is_planned(started: St
 def test_what_may_be_secret_is_not_in_its_words(started: Started) -> None:
     started.serve("%s --config=%s --token=verysecret" % (started.program, CONFIG))
     started.ending = REFUSED._replace(message="unknown flag: --token=verysecret")
-    assert started.trial().message == "unknown flag: --token=left-out"
+    assert started.trial().message == "unknown flag: --token=redacted"
 
 
 def test_the_same_is_not_tried_again(started: Started) -> None:

@@ -30,7 +30,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_
     read_hierarchies,
     told_of,
     why_silent,
-    without_secrets,
     words_of,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
@@ -41,12 +40,6 @@ def plan(words: tuple[str, ...] = (), **values: Any) -> TrialPlan:
 
 
 # --- the command line -----------------------------------------------------------------------------------------
-
-
-def test_what_may_be_secret_is_not_told() -> None:
-    words = ["--v=2", "--password=se=cret", "--token", "other", "--cpu-manager-policy=magic"]
-    said = 'unknown flag: --password=se=cret, invalid argument "other", "magic"'
-    assert without_secrets(said, words) == 'unknown flag: --password=left-out, invalid argument "left-out", "magic"'
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import FORMS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redacted_words import words_redacted
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.redaction import (
     configuration_redacted,
     lines_redacted,
-    words_redacted,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.answers import collected, text
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import ReportTerms, assemble
