@@ -43,7 +43,9 @@ options:
     description:
       - Kubernetes manifests in the order in which they arrive, C(Pod), C(List), or a workload with a template, such as
         a C(Deployment), of which each replica is a pod.
-      - A pod whose UID is in the checkpoint is running already, and keeps its CPUs.
+      - A pod that runs on the node, by the UIDs in the kubelet's checkpoints and in the cgroups, keeps its CPUs, memory
+        and devices, wherever it is in the list; the others come after it. A pod that has ended is left out. So the list
+        may be that of C(kubectl get pods -o yaml) for the node, with new manifests before or after it.
     type: list
     elements: dict
     required: true
@@ -489,7 +491,7 @@ differences:
       sample: 4-11
 """
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Collection, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
@@ -547,10 +549,12 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     return read_bursts(rows)
 
 
-def running_on(node: Node) -> Sequence[Any]:
-    """What runs on the node, where all names are known."""
+def running_on(node: Node) -> tuple[Sequence[Any], Collection[str]]:
+    """What runs on the node, where all names are known; and the UIDs of its pods."""
     observed, _notes = node.observed(node.configuration())
-    return observed.running if observed is not None and observed.all_named else ()
+    if observed is None:
+        return (), ()
+    return observed.running if observed.all_named else (), {container.pod_uid for container in observed.running}
 
 
 def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool) -> Sequence[Mapping[str, Any]]:
@@ -593,6 +597,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
     from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]
     pods = pods_from_manifests(parameters["pods"])
+    running, active = running_on(node) if from_checkpoint else ((), ())
     question = Question(
         node.topology,
         node.machine(),
@@ -603,8 +608,9 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         bursts_of(parameters["bursts"]),
         parameters["policy"],
         parameters["shared_minimum"],
-        running_on(node) if from_checkpoint else (),
+        running,
         others_of(node, parameters, pods, is_this_node, from_checkpoint),
+        active,
     )
     plan = plan_allocations(question)
     # The notes have it in words.

@@ -78,6 +78,13 @@ class Pod(NamedTuple):
     overhead: Resources = _NOTHING
     # Whether drivers of DRA give it something.
     claims: bool = False
+    # Whether it is of a file of the node.
+    is_static: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it will run again, so that it keeps nothing."""
+        return self.phase in _ENDED
 
     def request(self, resource: str, minor: int) -> int:
         """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
@@ -215,13 +222,21 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
     nodes = sorted({pod.node for pod in pods if pod.node})
     if len(nodes) > 1:
         raise InputError("the pods are of the nodes %s" % ", ".join(nodes), remedy="give those of one node")
-    running = [pod for pod in pods if pod.phase not in _ENDED]
+    running = [pod for pod in pods if not pod.has_ended]
     for pod in running:
         if pod.uid == pod.name:
             raise InputError(
                 "has no metadata.uid", where="pod %s" % pod.name, remedy="take the pods from the API server"
             )
-    return sorted(running, key=lambda pod: pod.created)
+    return in_order_of_start(running)
+
+
+def in_order_of_start(pods: Iterable[Pod]) -> list[Pod]:
+    """Pods as a kubelet that starts admits them: those of its files first, of both the oldest first.
+
+    Source: HandlePodAdditions in pkg/kubelet/kubelet.go, PodsByCreationTime in pkg/kubelet/util/sliceutils.
+    """
+    return sorted(pods, key=lambda pod: (not pod.is_static, pod.created))
 
 
 def _replicas(manifest: Mapping[str, object], spec: Any) -> Iterator[Pod]:
@@ -272,6 +287,7 @@ def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool)
         _text(status.get("phase"), "status.phase"),
         _amounts(spec.get("overhead"), "spec.overhead"),
         bool(_list(spec.get("resourceClaims"), "spec.resourceClaims")),
+        _MIRROR in _mapping(_mapping(manifest.get("metadata"), "metadata").get("annotations"), "metadata.annotations"),
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
-from .._containers.pods import APP, INIT, Container, Pod
+from .._containers.pods import APP, INIT, Container, Pod, in_order_of_start
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
 from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, Gates
 from .._kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
@@ -187,7 +187,8 @@ class OtherManagers(NamedTuple):
 class Question(NamedTuple):
     """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated.
 
-    shared_minimum: of the policy dynamic. running: what runs on the node, as far as its names are known.
+    shared_minimum: of the policy dynamic. running: what runs on the node, where all names are known. active: the UIDs
+    of the pods that have cgroups.
     """
 
     topology: Topology
@@ -201,6 +202,7 @@ class Question(NamedTuple):
     shared_minimum: int = 0
     running: Sequence[Running] = ()
     others: OtherManagers = OtherManagers()
+    active: Collection[str] = ()
 
 
 def default_configuration() -> Configuration:
@@ -221,17 +223,20 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     policy, minor = manager.policy, question.machine.minor
     capacity = allocatable(question.configuration.values, question.machine)
     room = Room(capacity if beside is None else {**capacity, **beside.capacity()}, minor)
-    for pod in _keep_running(manager, question, beside):
-        room.take(pod)
     before, text = manager.state.snapshot(), "" if beside is None else beside.to_text()
-    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
-    refused = _add_all(manager, question.pods, notes, room, beside)
+    kept = _keep_running(manager, question, beside)
+    for pod in kept:
+        room.take(pod)
+    coming = _coming(question, manager, beside)
+    refused = _add_all(manager, coming, notes, room, beside)
     manager.remove_stale()
     after = manager.state.snapshot()
     is_moved = _is_moved(question, settings, manager)
     first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
     names = {pod.uid: pod.name for pod in question.pods}
+    ended = [pod.name for pod in question.pods if pod.has_ended]
     notes += [
+        *(["left out, as they have ended: %s" % ", ".join(ended)] if ended else []),
         *_notes(manager, after),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
@@ -360,19 +365,16 @@ def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManag
 
 
 def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:
-    """Keep what the states give to pods that are not listed: they run, only their manifests are not here.
+    """Keep what the states give to pods that run, in whatever order these are listed, or where they are not.
 
-    These pods. Each asks for the CPUs that its containers have that run, or that the others have where that is more: an
-    init container has ended when these run, or these are still to come. Of memory it asks for all it has.
+    These pods. One that is not listed asks for the CPUs that its containers have that run, or that the others have
+    where that is more: an init container has ended when these run, or these are still to come. Of memory it asks for
+    all it has.
     """
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
-    owners: dict[str, dict[str, int]] = {}
-    for uid, names in () if beside is None else beside.owners():
-        owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
-    for uid, masks in manager.state.assignments.items():
-        owners.setdefault(uid, {}).update(masks)
-    unlisted = []
+    owners = _owners(manager, beside)
+    kept = [pod for pod in _running(question, owners) if _has_all(manager, beside, pod)]
     for uid, containers in owners.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
@@ -380,9 +382,42 @@ def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | 
             parts = [[mask for name, mask in containers.items() if (name in run) is runs] for runs in (True, False)]
             count = max(len(CPUSet.from_mask(reduce(or_, masks, 0))) for masks in parts)
             overhead = {CPU: 1000 * count, MEMORY: 0 if beside is None else 1000 * beside.memory_of(uid)}
-            unlisted.append(Pod(uid, uid, unknown, overhead=overhead))
-    manager.active.update((pod.uid, pod) for pod in unlisted)
-    return unlisted
+            kept.append(Pod(uid, uid, unknown, overhead=overhead))
+    manager.active.update((pod.uid, pod) for pod in kept)
+    return kept
+
+
+def _owners(manager: CPUManager, beside: BesideCPUs | None) -> dict[str, dict[str, int]]:
+    """{pod UID: {container: the mask of its CPUs}} of all that have something of their own; 0 for no CPUs."""
+    owners: dict[str, dict[str, int]] = {}
+    for uid, names in () if beside is None else beside.owners():
+        owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
+    for uid, masks in manager.state.assignments.items():
+        owners.setdefault(uid, {}).update(masks)
+    return owners
+
+
+def _running(question: Question, owners: Collection[str]) -> list[Pod]:
+    """Those of the listed pods that run, in the order in which a kubelet that starts admits them."""
+    return in_order_of_start(
+        pod for pod in question.pods if not pod.has_ended and (pod.uid in owners or pod.uid in question.active)
+    )
+
+
+def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
+    """Whether each manager has given the pod what it gives to such pods: a new state has nothing of those that run."""
+    policy = manager.policy
+    wants_cpus = isinstance(policy, StaticPolicy) and any(pod.exclusive_counts(policy.minor).values())
+    if wants_cpus and pod.uid not in manager.state.assignments:
+        return False
+    return beside is None or beside.has_all(pod)
+
+
+def _coming(question: Question, manager: CPUManager, beside: BesideCPUs | None) -> list[Pod]:
+    """The pods that are still to be admitted: those that run come first, then the new ones as they are listed."""
+    again = [pod for pod in _running(question, _owners(manager, beside)) if pod.uid not in manager.active]
+    done = {*manager.active, *(pod.uid for pod in again)}
+    return [*again, *(pod for pod in question.pods if pod.uid not in done and not pod.has_ended)]
 
 
 def _lost(question: Question, state: State) -> list[str]:
