@@ -351,6 +351,44 @@ devices:
       sample:
         - {"pod": "shop/ai-0", "uid": "shop/ai-0", "container": "train", "resource": "nvidia.com/gpu", "count": 1,
            "numa_nodes": [1]}
+restart:
+  description:
+    - What a start of the kubelet with these settings does to each pod that runs, which it admits anew. Pods that are
+      not in O(pods) are read from the kubelet's checkpoints, which do not say in which order they came. Empty without
+      O(from_checkpoint).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uid:
+      description: The UID of the pod.
+      type: str
+      sample: 0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4
+    pod:
+      description: Its namespace and name, or its UID where these are not known.
+      type: str
+      sample: shop/db-0
+    fate:
+      description: Whether it V(keeps) what it has, V(moves) to other CPUs, or is V(refused), and so ended.
+      type: str
+      sample: refused
+    reason:
+      description: The kubelet's reason, as RV(refused[].reason).
+      type: str
+      sample: SMTAlignmentError
+    message:
+      description: The kubelet's message.
+      type: str
+      sample: "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4,
+        CPUs per core = 2"
+    why:
+      description: What did not fit, and why a pod that was admitted once is not admitted again; or what is moved.
+      type: str
+      sample: free cores are counted before it is seen that container server has its CPUs
+    assumed:
+      description: What is not known of the pod, and what it was taken for.
+      type: str
+      sample: ""
 throttling:
   description:
     - What the CPU limits of containers do to them on this machine, one row for each container with a quota.
@@ -592,6 +630,14 @@ def others_of(
     return others._replace(device_state=device_checkpoint(node.tree))
 
 
+def with_device_state(question: Question, node: Node) -> Question:
+    """The question with what all pods have of devices, whether those that are listed ask for some or not."""
+    # Imported here, as above.
+    from ..module_utils._node.beside_cpus import device_checkpoint
+
+    return question._replace(others=question.others._replace(device_state=device_checkpoint(node.tree)))
+
+
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
@@ -622,6 +668,14 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
             raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
         changed = wanted_settings(node, {**parameters, **parameters["compare_with"]})
         plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=changed)))
+    fates: list[Any] = []
+    if from_checkpoint:
+        # Imported here: a machine that is described has no pods that run.
+        from ..module_utils._node.readmission import Written, fates_of, loss_notes
+
+        fates = fates_of(with_device_state(question, node), Written(question.checkpoint, question.others.memory_state))
+        plan["notes"] += loss_notes(fates, "a start of the kubelet with these settings")
+    plan["restart"] = [fate.to_dict() for fate in fates]
     plan["notes"] += node.version_notes()
     return Outcome(plan, False, [diff])
 

@@ -325,6 +325,14 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         node.owned_cpus(),
     )
     notes = [*result["notes"], *notes, *node.own_notes()]
+    if result["found"] is not None:
+        # Imported here, as above; and most nodes have nothing to lose.
+        from ..module_utils._node.start_check import is_at_risk
+
+        if is_at_risk(node, result["found"], observed):
+            from ..module_utils._node.restart import restart_notes
+
+            notes += restart_notes(node)
     if node.may_have_owners():
         # Imported here: hardly any node has others.
         from ..module_utils._node.owners_found import contradiction_notes

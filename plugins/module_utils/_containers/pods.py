@@ -56,8 +56,13 @@ class Container(NamedTuple):
     kind: str
     requests: Resources
     limits: Resources
-    # What its status says was allocated; None without such a status.
-    allocated_cpu: int | None = None
+    # What its status says was allocated of CPU and memory; None without such a status.
+    allocated: Resources | None = None
+
+    @property
+    def allocated_cpu(self) -> int | None:
+        """That of CPU; a status that has none counts as 0."""
+        return None if self.allocated is None else self.allocated.get("cpu", 0)
 
 
 class Pod(NamedTuple):
@@ -126,6 +131,19 @@ class Pod(NamedTuple):
     def has_pod_level_resources(self, minor: int) -> bool:
         """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
         return self.pod_level is not None and minor >= _POD_LEVEL_SINCE
+
+    def as_allocated(self) -> Pod:
+        """The pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
+
+        Source: UpdatePodFromAllocation in pkg/kubelet/allocation/allocation_manager.go.
+        """
+        containers = []
+        for container in self.containers:
+            requests, limits, given = container.requests, container.limits, container.allocated or {}
+            # What is Guaranteed stays so.
+            equal = {name: amount for name, amount in given.items() if requests.get(name) == limits.get(name)}
+            containers.append(container._replace(requests={**requests, **given}, limits={**limits, **equal}))
+        return self._replace(containers=tuple(containers))
 
     def exclusive_counts(self, minor: int) -> dict[str, int]:
         """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
@@ -295,7 +313,7 @@ def _is_for_pods(resources: Resources) -> bool:
     return any(name in _QOS_RESOURCES or name.startswith("hugepages-") for name in resources)
 
 
-def _container(data: Any, where: str, kind: str, allocated: Mapping[str, int], as_admitted: bool) -> Container:
+def _container(data: Any, where: str, kind: str, allocated: Mapping[str, Resources], as_admitted: bool) -> Container:
     name = _text(_mapping(data, where).get("name"), where + ".name")
     if not name:
         raise InputError("%s has no name" % where)
@@ -325,17 +343,18 @@ def _amount(quantity: object, where: str) -> int:
     return amount
 
 
-def _allocated(status: Mapping[str, object]) -> dict[str, int]:
-    """{container: the CPU that its status says was allocated}; a status that has no cpu counts as none."""
-    allocated = {}
+def _allocated(status: Mapping[str, object]) -> dict[str, Resources]:
+    """{container: the CPU and memory that its status says were allocated}."""
+    allocated: dict[str, Resources] = {}
     for field in ("initContainerStatuses", "containerStatuses"):
         for number, entry in enumerate(_list(status.get(field), "status." + field)):
             where = "status.%s[%d]" % (field, number)
             resources = _mapping(entry, where).get("allocatedResources")
             if resources is not None:
                 where_resources = where + ".allocatedResources"
-                cpu = _mapping(resources, where_resources).get("cpu", 0)
-                allocated[_text(entry.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
+                amounts = _mapping(resources, where_resources)
+                given = {name: amounts[name] for name in _QOS_RESOURCES if name in amounts}
+                allocated[_text(entry.get("name"), where + ".name")] = _amounts(given, where_resources)
     return allocated
 
 

@@ -215,11 +215,11 @@ def plan_allocations(question: Question) -> dict[str, Any]:
 
     Raises InputError, RefusedError where the kubelet would not start with these settings.
     """
-    question, settings = _planned(question)
-    prediction = _predicted(question)
-    beside = _beside(question, settings, prediction)
+    question, settings = planned_question(question)
+    prediction = predicted_start(question)
+    beside = beside_of(question, settings, prediction)
     notes: list[str] = [] if beside is None else beside.notes
-    manager = _start(question, settings, prediction, notes, () if beside is None else beside.providers)
+    manager = start_manager(question, settings, prediction, notes, () if beside is None else beside.providers)
     policy, minor = manager.policy, question.machine.minor
     capacity = allocatable(question.configuration.values, question.machine)
     room = Room(capacity if beside is None else {**capacity, **beside.capacity()}, minor)
@@ -267,26 +267,29 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
 
     Also the pods that it would refuse. Raises as plan_allocations().
     """
-    question, settings = _planned(question._replace(checkpoint=None))
+    question, settings = planned_question(question._replace(checkpoint=None))
     notes: list[str] = []
-    manager = _start(question, settings, _predicted(question), notes)
+    manager = start_manager(question, settings, predicted_start(question), notes)
     refused = _add_all(manager, question.pods, notes)
     manager.remove_stale()
     return manager.state.snapshot(), refused
 
 
-def _planned(question: Question) -> tuple[Question, dict[str, object]]:
+def planned_question(question: Question) -> tuple[Question, dict[str, object]]:
     """The question once the settings are in the configuration, and all of them."""
     plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
     return question._replace(configuration=plan.configuration), plan.settings
 
 
-def _predicted(question: Question) -> Prediction:
+def predicted_start(question: Question) -> Prediction:
+    """What is predicted of the start. Raises RefusedError where there would be none."""
     configuration = question.configuration
-    return predict_values(configuration.values, question.machine, configuration.source)
+    prediction = predict_values(configuration.values, question.machine, configuration.source)
+    needed_config(prediction)
+    return prediction
 
 
-def _beside(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
+def beside_of(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
     """What decides beside CPUs; None where it is CPUs alone. With a policy of ours nothing of it is looked at."""
     has_memory_manager = settings["memory_manager_policy"] == STATIC_MEMORY
     others = question.others if question.policy == KUBELET else OtherManagers()
@@ -301,7 +304,7 @@ def _beside(question: Question, settings: Mapping[str, Any], prediction: Predict
     return BesideCPUs(others, prediction.checked, minor, nodes, policy)
 
 
-def _start(
+def start_manager(
     question: Question,
     settings: Mapping[str, Any],
     prediction: Prediction,
@@ -374,7 +377,7 @@ def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | 
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
     owners = _owners(manager, beside)
-    kept = [pod for pod in _running(question, owners) if _has_all(manager, beside, pod)]
+    kept = [pod for pod in listed_running(question, owners) if _has_all(manager, beside, pod)]
     for uid, containers in owners.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
@@ -397,7 +400,7 @@ def _owners(manager: CPUManager, beside: BesideCPUs | None) -> dict[str, dict[st
     return owners
 
 
-def _running(question: Question, owners: Collection[str]) -> list[Pod]:
+def listed_running(question: Question, owners: Collection[str]) -> list[Pod]:
     """Those of the listed pods that run, in the order in which a kubelet that starts admits them."""
     return in_order_of_start(
         pod for pod in question.pods if not pod.has_ended and (pod.uid in owners or pod.uid in question.active)
@@ -415,7 +418,7 @@ def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
 
 def _coming(question: Question, manager: CPUManager, beside: BesideCPUs | None) -> list[Pod]:
     """The pods that are still to be admitted: those that run come first, then the new ones as they are listed."""
-    again = [pod for pod in _running(question, _owners(manager, beside)) if pod.uid not in manager.active]
+    again = [pod for pod in listed_running(question, _owners(manager, beside)) if pod.uid not in manager.active]
     done = {*manager.active, *(pod.uid for pod in again)}
     return [*again, *(pod for pod in question.pods if pod.uid not in done and not pod.has_ended)]
 

@@ -17,7 +17,7 @@ kubelet of today starts with that.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
 from .._base.files import unwritable
@@ -61,6 +61,7 @@ from .._node.start_check import (
     NEVER,
     MemoryPlan,
     config_if_certain,
+    is_at_risk,
     memory_loss_error,
     memory_plan,
     predict_configuration,
@@ -77,6 +78,9 @@ from ..cpuset import CPUSet
 from ..state.acceptance import ACCEPTED, CPUManagerConfig, readable
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
+
+if TYPE_CHECKING:
+    from .._node.container_cpus import Observed
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 # What the journal remembers of the container runtime, so that whatever takes the change back restarts it, too.
@@ -148,9 +152,21 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
         plan = _rollout_plan(node, wanted, refusals, journal is not None)
     restarts = START_KUBELET in plan["actions"]
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
-    moves_pods = needs_drain(plan["actions"], plan["drift"]) or _is_removed(node)
-    drain = restarts and moves_pods and not is_dead
     losses, start = plan.pop("losses"), plan.pop("start")
+    changes_rules = restarts and (needs_drain(plan["actions"], plan["drift"]) or _is_removed(node))
+    fates: list[dict[str, Any]] = []
+    loss = None
+    if restarts and start is not None:
+        # Imported here: most nodes need no change.
+        from .._node.restart import fates_at_start, restart_loss_error
+
+        found = fates_at_start(node, start.files, start.wanted, changes_rules and not terms.drain)
+        fates = [fate.to_dict() for fate in found]
+        loss = restart_loss_error(found, node.tree.path(node.checkpoint_path))
+    # Where no rule is another, it may be refused all the same what it has.
+    drain = (changes_rules or loss is not None) and not is_dead
+    if loss is not None and not losses:
+        losses = [loss]
     # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
     has_service = terms.manage_service or node.is_saved
     refusals += [] if terms.discard or (drain and (terms.drain or node.is_saved)) else losses
@@ -168,6 +184,7 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
         "kernel": node.kernel(),
         "drain": drain,
         "drains": drain and terms.drain,
+        "restart": fates,
         "refusals": [_refusal(error, journal) for error in refusals],
         "journal": None
         if journal is None
@@ -270,7 +287,12 @@ def _rollout_plan(
                 refusals.append(error)
     return {
         **answer,
-        "notes": [*answer["notes"], *notes, *_owner_notes(node, configuration)],
+        "notes": [
+            *answer["notes"],
+            *notes,
+            *_owner_notes(node, configuration),
+            *_restart_notes(node, answer, observed),
+        ],
         "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in unknown],
@@ -320,7 +342,13 @@ def _rollback_plan(
     refusals += restored.problems
     plan: dict[str, object] = {
         **now,
-        "notes": [*now["notes"], *notes, *restored.notes, *_owner_notes(node, before)],
+        "notes": [
+            *now["notes"],
+            *notes,
+            *restored.notes,
+            *_owner_notes(node, before),
+            *_restart_notes(node, now, observed),
+        ],
         "actions": [],
         "starts": not now["found_refusal"],
         "findings": [],
@@ -516,6 +544,16 @@ def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
     from .._node.owners_found import contradiction_notes
 
     return contradiction_notes(node, configuration)
+
+
+def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | None) -> list[str]:
+    """On the pods that a start of the kubelet as it is would lose."""
+    if answer["found"] is None or not is_at_risk(node, answer["found"], observed):
+        return []
+    # Imported here: most nodes have nothing to lose.
+    from .._node.restart import restart_notes
+
+    return restart_notes(node)
 
 
 def running_kubelet(node: Node) -> list[CPUManagerError]:

@@ -264,7 +264,7 @@ def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
         if container.name in wanted:
             amount = {"cpu": 1000 * wanted[container.name]}
             container = container._replace(  # noqa: PLW2901
-                requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated_cpu=None
+                requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated=None
             )
         containers.append(container)
     return pod._replace(containers=tuple(containers))

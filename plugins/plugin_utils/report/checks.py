@@ -683,6 +683,17 @@ _ALL = (
         "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
     ),
     Check(
+        "pods-lost-at-restart",
+        NOTE,
+        "The next start of the kubelet would lose pods that run",
+        "A kubelet that starts admits all pods of its node anew, whoever restarts it and whatever for. It looks for"
+        " the memory of init containers that have ended once more; with full-pcpus-only it counts free cores before it"
+        " sees that a container has its own; and devices of containers that do not run are not there until their plugin"
+        " has registered. A pod that is refused is ended, and is not started again.",
+        "Drain the node before its kubelet is restarted, as a change with the role kubelet does then. Until then, do"
+        " not restart it, or give up what the pods could be refused for.",
+    ),
+    Check(
         "process-bound",
         NOTE,
         "The first process of a container is bound to fewer CPUs than its cgroup has",

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocat
     default_configuration,
     plan_allocations,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmission import KEEPS, Written, fates_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
@@ -64,21 +65,22 @@ def ended(manifest: Any) -> Any:
     return {**manifest, "status": {"phase": "Succeeded"}}
 
 
-def ask(manifests: Sequence[Any], left: Left = EMPTY, **wanted: Any) -> Any:
+def asked(manifests: Sequence[Any], left: Left = EMPTY, minor: int = 36, **wanted: Any) -> Question:
     nodes = tuple(node.id for node in MACHINE.numa_nodes)
-    settings = {"cpu_manager_policy": "static", "reserved_system_cpus": "0,8", **wanted}
-    return plan_allocations(
-        Question(
-            MACHINE,
-            Host(kubelet_view(MACHINE), 36, nodes, MACHINE.numa_distances),
-            default_configuration(),
-            settings,
-            left.checkpoint,
-            pods_from_manifests(manifests),
-            others=left.others,
-            active=left.active,
-        )
+    return Question(
+        MACHINE,
+        Host(kubelet_view(MACHINE), minor, nodes, MACHINE.numa_distances),
+        default_configuration(),
+        {"cpu_manager_policy": "static", "reserved_system_cpus": "0,8", **wanted},
+        left.checkpoint,
+        pods_from_manifests(manifests),
+        others=left.others,
+        active=left.active,
     )
+
+
+def ask(manifests: Sequence[Any], left: Left = EMPTY, **wanted: Any) -> Any:
+    return plan_allocations(asked(manifests, left, **wanted))
 
 
 def has(plan: Any) -> dict[str, Any]:
@@ -207,10 +209,15 @@ def test_whatever_the_order_of_a_list_those_that_run_keep_all_and_new_ones_come_
     new = pods(then, "n")
     # As the kubelet goes on, which knows no order of a list.
     expected = has(ask([*running, *new], empty, **settings))
+    left = left_by(before)
     for manifest in running:
         manifest["metadata"]["uid"] = "uid-" + manifest["metadata"]["name"]
     random.shuffle(running)
     listed = list(new)
     for manifest in running:
         listed.insert(random.randint(0, len(listed)), manifest)
-    assert has(ask(listed, left_by(before), **settings)) == expected
+    assert has(ask(listed, left, **settings)) == expected
+    # Nor does a start of the kubelet take anything from them, whether they are listed or read from its files.
+    for manifests in (listed, []):
+        fates = fates_of(asked(manifests, left, **settings), Written(left.checkpoint, left.others.memory_state))
+        assert {fate.fate for fate in fates} <= {KEEPS}, fates
