@@ -489,6 +489,8 @@ exact:
     - Whether all is known that decides on the pods. Otherwise a note says from which pod on the plan is not exact, and
       why.
     - Devices of different NUMA nodes between which a plugin can choose are not known.
+    - Pods with C(spec.resources) go by the gates C(PodLevelResources) and C(PodLevelResourceManagers) of the kubelet.
+      What managers give to such a pod as a whole is not known.
     - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own, which
       says what is known of it.
   returned: success

@@ -64,6 +64,12 @@ class Container(NamedTuple):
         """That of CPU; a status that has none counts as 0."""
         return None if self.allocated is None else self.allocated.get("cpu", 0)
 
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether it asks for CPU and memory, and for no less than its limits."""
+        pairs = [(self.requests.get(name, 0), self.limits.get(name, 0)) for name in _QOS_RESOURCES]
+        return all(limit and request == limit for request, limit in pairs)
+
 
 class Pod(NamedTuple):
     """A pod: init containers in order, then app containers in order."""
@@ -85,6 +91,9 @@ class Pod(NamedTuple):
     claims: bool = False
     # Whether it is of a file of the node.
     is_static: bool = False
+    # Whether the kubelet's gates PodLevelResources and PodLevelResourceManagers are on; None: as in its version.
+    has_pod_level_gate: bool | None = None
+    has_managers_gate: bool = False
 
     @property
     def has_ended(self) -> bool:
@@ -108,7 +117,7 @@ class Pod(NamedTuple):
             # Sidecars run beside the init containers after them; app containers come after all of these.
             sidecars += amount
         most = max(most, total)
-        if self.has_pod_level_resources(minor) and self.pod_level and resource in self.pod_level[0]:
+        if self.pod_level and self._counts_as_whole(minor) and resource in self.pod_level[0]:
             most = self.pod_level[0][resource]
         return most + self.overhead.get(resource, 0)
 
@@ -124,13 +133,23 @@ class Pod(NamedTuple):
         """The QoS class, as the kubelet 1.`minor` sees it."""
         if self.qos_class:
             return self.qos_class
-        if self.pod_level and minor >= _POD_LEVEL_SINCE:
+        if self.pod_level and self._counts_as_whole(minor):
             return _qos([self.pod_level])
         return _qos([(container.requests, container.limits) for container in self.containers])
 
     def has_pod_level_resources(self, minor: int) -> bool:
         """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
-        return self.pod_level is not None and minor >= _POD_LEVEL_SINCE
+        is_looked_at = self._counts_as_whole(minor) and minor >= _POD_LEVEL_SINCE
+        return self.pod_level is not None and is_looked_at and not self.has_managers_gate
+
+    def _counts_as_whole(self, minor: int) -> bool:
+        """Whether resources of the whole pod count at all: before 1.34 the gate is off, and the managers know nothing
+        of it."""
+        return minor >= _POD_LEVEL_SINCE if self.has_pod_level_gate is None else self.has_pod_level_gate
+
+    def is_divided(self, minor: int) -> bool:
+        """Whether the managers look into the pod for containers that have something of their own."""
+        return self.pod_level is not None and self.has_managers_gate and self._counts_as_whole(minor)
 
     def as_allocated(self) -> Pod:
         """The pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
@@ -149,7 +168,11 @@ class Pod(NamedTuple):
         """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
         if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
             return {container.name: 0 for container in self.containers}
-        return {container.name: _exclusive_count(container, minor) for container in self.containers}
+        is_divided = self.is_divided(minor)
+        return {
+            container.name: 0 if is_divided and not container.is_guaranteed else _exclusive_count(container, minor)
+            for container in self.containers
+        }
 
 
 def _qos(resources: Sequence[tuple[Resources, Resources]]) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, 
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
+from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import APP, INIT, Container, Pod, in_order_of_start
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
-from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, Gates
+from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, POD_LEVEL_MANAGERS, POD_LEVEL_RESOURCES, Gates
 from .._kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from .._kubelet.start.findings import Host
 from .._kubelet.start.predict import Prediction, predict_values
@@ -23,7 +24,7 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import MOST_NUMA_NODES, NONE, POD, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
@@ -233,6 +234,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     after = manager.state.snapshot()
     is_moved = _is_moved(question, settings, manager)
     first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
+    first, limits = _with_pod_sets(first, limits, coming, settings, minor)
     names = {pod.uid: pod.name for pod in question.pods}
     ended = [pod.name for pod in question.pods if pod.has_ended]
     notes += [
@@ -278,7 +280,15 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
 def planned_question(question: Question) -> tuple[Question, dict[str, object]]:
     """The question once the settings are in the configuration, and all of them."""
     plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
-    return question._replace(configuration=plan.configuration), plan.settings
+    gates = Gates.of(plan.configuration.values, question.machine.minor)
+    pods = [seen_by(gates, pod) for pod in question.pods]
+    return question._replace(configuration=plan.configuration, pods=pods), plan.settings
+
+
+def seen_by(gates: Gates, pod: Pod) -> Pod:
+    """The pod with what of it a kubelet with these gates looks at."""
+    given = gates.enabled(POD_LEVEL_RESOURCES), gates.enabled(POD_LEVEL_MANAGERS)
+    return pod._replace(has_pod_level_gate=given[0], has_managers_gate=given[1])
 
 
 def predicted_start(question: Question) -> Prediction:
@@ -365,6 +375,24 @@ def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManag
     """Whether the topology manager decides on which NUMA nodes a pod gets its CPUs."""
     is_static = question.policy == KUBELET and manager.policy.name == STATIC
     return is_static and settings["topology_manager_policy"] != NONE and len(question.topology.numa_nodes) > 1
+
+
+def _with_pod_sets(
+    first: str, limits: list[str], coming: Sequence[Pod], settings: Mapping[str, Any], minor: int
+) -> tuple[str, list[str]]:
+    """From which pod on the plan is not exact, and why, with pods whose resources managers divide as a whole."""
+    aligned = settings["topology_manager_policy"] != NONE and settings["topology_manager_scope"] == POD
+    has_memory = settings["memory_manager_policy"] == STATIC_MEMORY
+    has_cpus = settings["cpu_manager_policy"] == STATIC and aligned
+    divided = [pod.name for pod in coming if pod.is_divided(minor) and pod.qos(minor) == GUARANTEED]
+    if not divided or not (has_memory or has_cpus):
+        return first, limits
+    reason = (
+        "pods with resources of their own, such as %s, are given %s as a whole, which their containers share (gate %s)"
+        % (divided[0], "CPUs" if has_cpus else "memory", POD_LEVEL_MANAGERS)
+    )
+    names = [pod.name for pod in coming]
+    return min(filter(None, (first, divided[0])), key=names.index), [*limits, reason]
 
 
 def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:

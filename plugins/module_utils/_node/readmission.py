@@ -241,10 +241,8 @@ def _place(cpus: CPUSet) -> str:
 
 def _exclusive_of(container: Container) -> int:
     """How many CPUs of its own a container asks for in a pod that has some as a whole; 0 for one that shares them."""
-    amounts = [(container.requests.get(name, 0), container.limits.get(name, 0)) for name in (CPU, MEMORY)]
-    is_guaranteed = all(request == limit and limit for request, limit in amounts)
-    milli = amounts[0][0]
-    return 0 if not is_guaranteed or milli % 1000 else milli // 1000
+    milli = container.requests.get(CPU, 0)
+    return 0 if not container.is_guaranteed or milli % 1000 else milli // 1000
 
 
 # --- what the states alone tell of pods -----------------------------------------------------------------------
