@@ -501,6 +501,7 @@ notes:
     - Decisions of the kubelet that do harm, such as a CPU that is assigned twice.
     - Options of the kubelet that do not do what they are for, and containers with CPUs of more sockets or L3 caches
       than such an option is to give them.
+    - Containers with memory or devices of other NUMA nodes than their CPUs.
     - From which pod on the plan is not exact.
     - Whether the version of the kubelet is unknown, or the rules are not tested against it.
   returned: success

@@ -167,6 +167,9 @@ EMPTY_POOL = (
 )
 
 
+# So many containers are named in a note.
+_NAMED = 10
+
 # The policy that the settings give to the kubelet.
 KUBELET = "kubelet"
 
@@ -236,24 +239,27 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
     first, limits = _with_pod_sets(first, limits, coming, settings, minor)
     names = {pod.uid: pod.name for pod in question.pods}
+    rows = [row for pod in question.pods for row in _rows(manager, question.topology, pod)]
+    memory, devices = ({}, {}) if beside is None else (beside.memory_report(names), beside.devices_report(names))
     ended = [pod.name for pod in question.pods if pod.has_ended]
     notes += [
         *(["left out, as they have ended: %s" % ", ".join(ended)] if ended else []),
         *_notes(manager, after),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
+        *_apart(question, rows, memory, devices),
         *(["not exact from pod %s on: %s" % (first, "; ".join(limits))] if limits else []),
     ]
     return {
         "settings": settings,
-        "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
+        "containers": rows,
         "refused": refused,
         "reserved": str(policy.summary.reserved),
         "exclusive": str(after.exclusive_cpus()),
         "shared_pool": str(_shared_pool(manager, question.topology)),
         **_headroom(question.topology, policy, after),
-        "memory": {} if beside is None else beside.memory_report(names),
-        "devices": {} if beside is None else beside.devices_report(names),
+        "memory": memory,
+        "devices": devices,
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
         "exact": not limits,
@@ -569,6 +575,51 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
             }
         )
     return rows
+
+
+def _apart(
+    question: Question, rows: Sequence[Mapping[str, Any]], memory: Mapping[str, Any], devices: Mapping[str, Any]
+) -> list[str]:
+    """A note on containers with memory, or devices beside CPUs of their own, of other NUMA nodes than their CPUs.
+
+    An init container ends soon, and what shares CPUs is not bound to those of a device.
+    """
+    # {(pod UID, container): [(NUMA nodes, what is of them, whether it is a device)]}
+    given: dict[tuple[str, str], list[tuple[list[int], str, bool]]] = {}
+    for name, manager in (("type", memory), ("resource", devices)):
+        for part in manager.get("containers", ()):
+            place = part["numa_nodes"], part[name], name == "resource"
+            given.setdefault((part["uid"], part["container"]), []).append(place)
+    for pod in question.pods:
+        for container in pod.containers:
+            if container.kind == INIT:
+                given.pop((pod.uid, container.name), None)
+    found = []
+    for row in sorted(rows, key=lambda row: not row["exclusive"]):
+        parts = given.get((row["uid"], row["container"]), ())
+        cpus = CPUSet.parse(row["cpus"]) if parts else CPUSet()
+        homes = [node.id for node in question.topology.numa_nodes if node.cpus & cpus]
+        far: dict[str, list[str]] = {}
+        for nodes, kind, is_device in parts:
+            is_near = not row["exclusive"] or not nodes or not set(homes).isdisjoint(nodes)
+            if not is_near if is_device else nodes != homes:
+                far.setdefault(_nodes(nodes), []).append(kind)
+        if far:
+            whose = "" if row["exclusive"] else "shared "
+            places = ", ".join("%s of %s" % (" and ".join(kinds), where) for where, kinds in far.items())
+            found.append("%s/%s (%sCPUs of %s, %s)" % (row["pod"], row["container"], whose, _nodes(homes), places))
+    if not found:
+        return []
+    more = ["and %s more" % counted(len(found) - _NAMED, "container")] if len(found) > _NAMED else []
+    text = (
+        "memory or devices are of other NUMA nodes than the CPUs: %s; the static policy, with restricted or"
+        " single-numa-node as the topology manager's policy, aligns them or refuses the pod"
+    )
+    return [text % ", ".join([*found[:_NAMED], *more])]
+
+
+def _nodes(nodes: Sequence[int]) -> str:
+    return "%s %s" % ("nodes" if len(nodes) > 1 else "node", " and ".join(map(str, nodes)))
 
 
 def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, object]) -> list[dict[str, object]]:
