@@ -285,8 +285,8 @@ drains:
   sample: true
 starts:
   description:
-    - Whether the kubelet would start after the change, as far as that can be determined. RV(unknown) contains what
-      cannot be determined; it does not prevent the change.
+    - Whether the kubelet would start after the change. None where that cannot be determined; RV(unknown) says why, and
+      does not prevent the change.
   returned: success
   type: bool
   sample: true

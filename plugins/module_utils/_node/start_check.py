@@ -750,6 +750,11 @@ class MemoryPlan(NamedTuple):
         """Whether the file is to be removed, for the kubelet to write a new one."""
         return bool(self.reason)
 
+    @property
+    def kept(self) -> bytes | None:
+        """What the kubelet then finds."""
+        return None if self.changed else self.old
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it."""
         verdict = "refused" if self.reason else "not judged" if self.unknown else "accepted"

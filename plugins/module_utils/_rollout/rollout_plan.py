@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
-from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from .._base.errors import CPUManagerError, NodeError, RefusedError, noted, option
 from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import OverlaidTree, Tree
@@ -36,7 +36,6 @@ from .._node.drift import (
     CONFIGURATION,
     DRIFT,
     NO_KUBELET,
-    NO_RESTART,
     NOTHING_WANTED,
     RECONCILE,
     REPAIR_CHECKPOINT,
@@ -51,6 +50,8 @@ from .._node.drift import (
     differing,
     in_order,
     report,
+    with_memory_doubt,
+    with_memory_state,
     with_restart,
 )
 from .._node.module import mistaken_in
@@ -75,7 +76,7 @@ from .._node.start_check import (
 from .._owners import owners
 from .._owners.conflicts import refusals
 from ..cpuset import CPUSet
-from ..state.acceptance import ACCEPTED, CPUManagerConfig, readable
+from ..state.acceptance import CPUManagerConfig, readable
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
 
@@ -263,6 +264,7 @@ def _rollout_plan(
     files: list[str] = []
     unknown: list[Unknown] = []
     start = None
+    starts_after: bool | None = False
     if answer["found"] is None or starts is None:
         refusals.append(_unreadable(node, answer))
     else:
@@ -274,8 +276,9 @@ def _rollout_plan(
         if restarts and config is not None:
             planned = _accepted_checkpoint(checkpoint, config)
             losses = _both_losses(node, checkpoint, config, memory)
-        # The memory manager's state is gone by then, if it would be refused.
-        prediction = with_states(node, starts.planned, planned, None)
+        # A memory manager's state that would be refused is gone by then.
+        prediction = with_states(node, starts.planned, planned, memory.kept)
+        starts_after = prediction.starts
         findings, unknown = list(prediction.findings), list(prediction.unknown)
         start = _start_of(node, starts.planned, wanted)
         is_found = any(row["subject"] == START for row in answer["drift"])
@@ -293,7 +296,7 @@ def _rollout_plan(
             *_owner_notes(node, configuration),
             *_restart_notes(node, answer, observed),
         ],
-        "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
+        "starts": starts_after,
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in unknown],
         "files": files,
@@ -334,6 +337,11 @@ def _rollback_plan(
     checkpoint = node.checkpoint()
     starts = None if before is None else predicted_starts(node, {})
     now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem, starts)
+    doubts: Sequence[Unknown] = ()
+    if starts is not None and now["found"] is not None:
+        memory = memory_plan(node, starts.found)
+        now = with_memory_doubt(now, memory)
+        doubts = with_states(node, starts.found, checkpoint, memory.kept).unknown
     # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
     is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
     rollback_of = "" if journal is not None and is_broken else terms.rollback_of
@@ -350,9 +358,9 @@ def _rollback_plan(
             *_restart_notes(node, now, observed),
         ],
         "actions": [],
-        "starts": not now["found_refusal"],
+        "starts": False if now["found_refusal"] else None if doubts else True,
         "findings": [],
-        "unknown": [],
+        "unknown": [doubt.to_dict() for doubt in doubts],
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
         "elsewhere": node.elsewhere({}, before),
@@ -381,7 +389,7 @@ def _rollback_plan(
     then = with_memory_state(then, memory, memory.reason)
     config = _config(starts.planned)
     planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
-    prediction = with_states(after, starts.planned, planned, None)
+    prediction = with_states(after, starts.planned, planned, memory.kept)
     findings = prediction.findings
     refusals += _start_refusals(findings)
     resets = [action for action in then["actions"] if action in STATE_ACTIONS]
@@ -392,7 +400,7 @@ def _rollback_plan(
         "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
         "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
         "actions": with_restart(resets, RESTORE_CONFIGURATION),
-        "starts": not any(finding.fatal for finding in findings),
+        "starts": prediction.starts,
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
@@ -499,22 +507,6 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
     subjects = [row["subject"] for row in drift]
     may_refuse = {CONFIGURATION, *(name for name, setting in SETTINGS.items() if not setting.is_harmless)}
     return _resets(actions) or not may_refuse.isdisjoint(subjects)
-
-
-# --- the memory manager's state -------------------------------------------------------------------------------
-
-
-def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
-    """Drift's report, with the memory manager's state in it where that has to go.
-
-    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
-    """
-    if not memory.changed:
-        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
-        return {**answer, "notes": [*answer["notes"], *note]}
-    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
-    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
-    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
 
 
 # --- others who keep a node from being changed ----------------------------------------------------------------
