@@ -82,7 +82,7 @@ MOST_LATE_IMPORTS = 63
 # change out of what others have edited since; hardly a run reads them.
 MOST_FILES_OF = {"rollout_journal": 33, "cpuset": 13, "allocation_plan": 84, "cache_info": 94, "housekeeping_info": 94}
 # How many lines of the core a node compiles before such a module begins.
-MOST_LINES_AT_ONCE = {"allocation_plan": 14380, "cache_info": 9200, "drift_info": 8100, "housekeeping_info": 9700}
+MOST_LINES_AT_ONCE = {"allocation_plan": 14400, "cache_info": 9200, "drift_info": 8100, "housekeeping_info": 9700}
 # Files that ask it of bytes, or of what a pattern has matched already.
 OF_BYTES = {
     "_base/archive.py",

@@ -189,3 +189,15 @@ def test_the_first_static_policy_without_a_drain_may_not_refuse_a_pod_that_runs(
     assert kinds(plan) == ["assignments"]
     assert "wants 10 CPUs of 1 NUMA node" in plan["refusals"][0]["text"]
     assert "shop/b" not in plan["refusals"][0]["text"]
+
+
+def test_a_unit_that_removes_the_state_moves_pods_at_each_start(asked: Asked) -> None:
+    """What they get then is not what they have, whatever the state says now."""
+    asked.run({"a": "4-5,12-13", "b": "1-2,9-10"})
+    assert fates(asked.ask("rollout_info", **PERIOD)) == {"shop/a": "keeps", "shop/b": "keeps"}
+    unit = "[Service]\nExecStartPre=-/bin/rm -f %s\nExecStart=/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml\n"
+    write(asked.root, "/etc/systemd/system/kubelet.service", unit % CHECKPOINT)
+    plan = asked.ask("rollout_info", **PERIOD)
+    assert (fates(plan), plan["drains"]) == ({"shop/a": "moves", "shop/b": "moves"}, True)
+    (row, _b) = plan["restart"]
+    assert row["why"] == "container app: from CPUs 4-5,12-13 to CPUs 1-2,9-10"
