@@ -43,7 +43,9 @@ options:
     description:
       - Kubernetes manifests in the order in which they arrive, C(Pod), C(List), or a workload with a template, such as
         a C(Deployment), of which each replica is a pod.
-      - A pod whose UID is in the checkpoint is running already, and keeps its CPUs.
+      - A pod that runs on the node, by the UIDs in the kubelet's checkpoints and in the cgroups, keeps its CPUs, memory
+        and devices, wherever it is in the list; the others come after it. A pod that has ended is left out. So the list
+        may be that of C(kubectl get pods -o yaml) for the node, with new manifests before or after it.
     type: list
     elements: dict
     required: true
@@ -349,6 +351,44 @@ devices:
       sample:
         - {"pod": "shop/ai-0", "uid": "shop/ai-0", "container": "train", "resource": "nvidia.com/gpu", "count": 1,
            "numa_nodes": [1]}
+restart:
+  description:
+    - What a start of the kubelet with these settings does to each pod that runs, which it admits anew. Pods that are
+      not in O(pods) are read from the kubelet's checkpoints, which do not say in which order they came. Empty without
+      O(from_checkpoint).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uid:
+      description: The UID of the pod.
+      type: str
+      sample: 0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4
+    pod:
+      description: Its namespace and name, or its UID where these are not known.
+      type: str
+      sample: shop/db-0
+    fate:
+      description: Whether it V(keeps) what it has, V(moves) to other CPUs, or is V(refused), and so ended.
+      type: str
+      sample: refused
+    reason:
+      description: The kubelet's reason, as RV(refused[].reason).
+      type: str
+      sample: SMTAlignmentError
+    message:
+      description: The kubelet's message.
+      type: str
+      sample: "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4,
+        CPUs per core = 2"
+    why:
+      description: What did not fit, and why a pod that was admitted once is not admitted again; or what is moved.
+      type: str
+      sample: free cores are counted before it is seen that container server has its CPUs
+    assumed:
+      description: What is not known of the pod, and what it was taken for.
+      type: str
+      sample: ""
 throttling:
   description:
     - What the CPU limits of containers do to them on this machine, one row for each container with a quota.
@@ -449,6 +489,8 @@ exact:
     - Whether all is known that decides on the pods. Otherwise a note says from which pod on the plan is not exact, and
       why.
     - Devices of different NUMA nodes between which a plugin can choose are not known.
+    - Pods with C(spec.resources) go by the gates C(PodLevelResources) and C(PodLevelResourceManagers) of the kubelet.
+      What managers give to such a pod as a whole is not known.
     - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own, which
       says what is known of it.
   returned: success
@@ -459,6 +501,7 @@ notes:
     - Decisions of the kubelet that do harm, such as a CPU that is assigned twice.
     - Options of the kubelet that do not do what they are for, and containers with CPUs of more sockets or L3 caches
       than such an option is to give them.
+    - Containers with memory or devices of other NUMA nodes than their CPUs.
     - From which pod on the plan is not exact.
     - Whether the version of the kubelet is unknown, or the rules are not tested against it.
   returned: success
@@ -489,7 +532,7 @@ differences:
       sample: 4-11
 """
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Collection, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
@@ -547,10 +590,12 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
     return read_bursts(rows)
 
 
-def running_on(node: Node) -> Sequence[Any]:
-    """What runs on the node, where all names are known."""
+def running_on(node: Node) -> tuple[Sequence[Any], Collection[str]]:
+    """What runs on the node, where all names are known; and the UIDs of its pods."""
     observed, _notes = node.observed(node.configuration())
-    return observed.running if observed is not None and observed.all_named else ()
+    if observed is None:
+        return (), ()
+    return observed.running if observed.all_named else (), {container.pod_uid for container in observed.running}
 
 
 def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool) -> Sequence[Mapping[str, Any]]:
@@ -588,11 +633,20 @@ def others_of(
     return others._replace(device_state=device_checkpoint(node.tree))
 
 
+def with_device_state(question: Question, node: Node) -> Question:
+    """The question with what all pods have of devices, whether those that are listed ask for some or not."""
+    # Imported here, as above.
+    from ..module_utils._node.beside_cpus import device_checkpoint
+
+    return question._replace(others=question.others._replace(device_state=device_checkpoint(node.tree)))
+
+
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = asked_node(tree, parameters)
     is_this_node = parameters["machine"] is None and parameters["topology"] is None
     from_checkpoint = is_this_node if parameters["from_checkpoint"] is None else parameters["from_checkpoint"]
     pods = pods_from_manifests(parameters["pods"])
+    running, active = running_on(node) if from_checkpoint else ((), ())
     question = Question(
         node.topology,
         node.machine(),
@@ -603,8 +657,9 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         bursts_of(parameters["bursts"]),
         parameters["policy"],
         parameters["shared_minimum"],
-        running_on(node) if from_checkpoint else (),
+        running,
         others_of(node, parameters, pods, is_this_node, from_checkpoint),
+        active,
     )
     plan = plan_allocations(question)
     # The notes have it in words.
@@ -616,6 +671,14 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
             raise InputError("%s is no setting of this module" % unknown[0], where=option("compare_with"))
         changed = wanted_settings(node, {**parameters, **parameters["compare_with"]})
         plan["differences"] = compare_plans(plan, plan_allocations(question._replace(wanted=changed)))
+    fates: list[Any] = []
+    if from_checkpoint:
+        # Imported here: a machine that is described has no pods that run.
+        from ..module_utils._node.readmission import Written, fates_of, loss_notes
+
+        fates = fates_of(with_device_state(question, node), Written(question.checkpoint, question.others.memory_state))
+        plan["notes"] += loss_notes(fates, "a start of the kubelet with these settings")
+    plan["restart"] = [fate.to_dict() for fate in fates]
     plan["notes"] += node.version_notes()
     return Outcome(plan, False, [diff])
 

@@ -293,7 +293,7 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.errors import noted
 from ..module_utils._base.tree import Tree
-from ..module_utils._node.drift import report
+from ..module_utils._node.drift import report, with_memory_state
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 
@@ -324,6 +324,16 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         starts,
         node.owned_cpus(),
     )
+    if starts is not None and result["found"] is not None:
+        # Imported here, as above.
+        from ..module_utils._node.start_check import is_at_risk, memory_plan
+
+        result = with_memory_state(result, memory_plan(node, starts.planned), memory_plan(node, starts.found).reason)
+        if is_at_risk(node, result["found"], observed):
+            # Imported here: most nodes have nothing to lose.
+            from ..module_utils._node.restart import restart_notes
+
+            notes = [*notes, *restart_notes(node)]
     notes = [*result["notes"], *notes, *node.own_notes()]
     if node.may_have_owners():
         # Imported here: hardly any node has others.

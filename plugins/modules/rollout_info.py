@@ -42,13 +42,13 @@ options:
     default: ''
   drain:
     description:
-      - Whether the node may be drained. If not, a change by which running containers would lose exclusive CPUs is
-        refused.
+      - Whether the node may be drained. If not, a change by which running containers would lose exclusive CPUs, or the
+        kubelet would refuse pods that run, is refused.
     type: bool
     default: true
   discard_assignments:
     description:
-      - Whether running containers may lose their exclusive CPUs without a drain.
+      - Whether running containers may lose their exclusive CPUs, and pods that run be refused, without a drain.
     type: bool
     default: false
   manage_service:
@@ -285,8 +285,8 @@ drains:
   sample: true
 starts:
   description:
-    - Whether the kubelet would start after the change, as far as that can be determined. RV(unknown) contains what
-      cannot be determined; it does not prevent the change.
+    - Whether the kubelet would start after the change. None where that cannot be determined; RV(unknown) says why, and
+      does not prevent the change.
   returned: success
   type: bool
   sample: true
@@ -404,6 +404,17 @@ files:
     - /var/lib/kubelet/config.yaml
     - /var/lib/kubelet/cpu_manager_state
     - /var/lib/kubelet/memory_manager_state
+restart:
+  description:
+    - What the start of the kubelet that comes with the change does to each pod that runs and has CPUs, memory or
+      devices of its own, as in RV(kubenode.cpu_manager.allocation_plan#module:restart). Empty where none is started.
+    - Where a pod would be refused, or lose CPUs of its own, pods are drained even if no rule of admission changes, and
+      without O(drain) the change is refused unless O(discard_assignments) allows it.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{"uid": "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "pod": "shop/db-0", "fate": "keeps", "reason": "",
+    "message": "", "why": "", "assumed": ""}]
 resets:
   description:
     - Those of RV(files) that the kubelet would refuse with its configuration as it will be. They are the states of its

@@ -105,6 +105,8 @@ INIT_ENDED = SOUND.having(
         )
     }
 )._replace(cgroups=cgroups(shared="0,3-4,6-7"))
+WHOLE_CORES = SOUND.configured(STATIC + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n")
+WHOLE_CORES_WANTED = {**POLICY, "cpu_manager_policy_options": {"full-pcpus-only": "true"}}
 NO_POD_RUNS = SOUND.having({CHECKPOINT: state(shared="0-7")})
 LAST_CHANGE = '{"format": 1, "phase": "changing", "facts": {}, "run": "", "files": {}}'
 # Before 1.36 the feature gate of another quota period is off.
@@ -234,6 +236,14 @@ NODE_TROUBLES: dict[str, Trouble] = {
         {"cpu_manager_policy": "none"},
     ),
     "exclusive CPUs of a pod that is gone": Trouble(["exclusive-cpus-idle"], ANOTHER_POD),
+    "running pod that has more cores than are free": Trouble(
+        ["pods-lost-at-restart"],
+        WHOLE_CORES.having({CHECKPOINT: state(shared="0,3-4,7", db="1-2,5-6")})._replace(
+            cgroups=cgroups(own="1-2,5-6", shared="0,3-4,7")
+        ),
+        WHOLE_CORES,
+        WHOLE_CORES_WANTED,
+    ),
     "CPU of an init container that has ended": Trouble(["init-cpus-lost"], INIT_ENDED),
     "process bound to a CPU": Trouble(
         ["process-bound"],

@@ -56,8 +56,19 @@ class Container(NamedTuple):
     kind: str
     requests: Resources
     limits: Resources
-    # What its status says was allocated; None without such a status.
-    allocated_cpu: int | None = None
+    # What its status says was allocated of CPU and memory; None without such a status.
+    allocated: Resources | None = None
+
+    @property
+    def allocated_cpu(self) -> int | None:
+        """That of CPU; a status that has none counts as 0."""
+        return None if self.allocated is None else self.allocated.get("cpu", 0)
+
+    @property
+    def is_guaranteed(self) -> bool:
+        """Whether it asks for CPU and memory, and for no less than its limits."""
+        pairs = [(self.requests.get(name, 0), self.limits.get(name, 0)) for name in _QOS_RESOURCES]
+        return all(limit and request == limit for request, limit in pairs)
 
 
 class Pod(NamedTuple):
@@ -78,6 +89,16 @@ class Pod(NamedTuple):
     overhead: Resources = _NOTHING
     # Whether drivers of DRA give it something.
     claims: bool = False
+    # Whether it is of a file of the node.
+    is_static: bool = False
+    # Whether the kubelet's gates PodLevelResources and PodLevelResourceManagers are on; None: as in its version.
+    has_pod_level_gate: bool | None = None
+    has_managers_gate: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it will run again, so that it keeps nothing."""
+        return self.phase in _ENDED
 
     def request(self, resource: str, minor: int) -> int:
         """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
@@ -96,7 +117,7 @@ class Pod(NamedTuple):
             # Sidecars run beside the init containers after them; app containers come after all of these.
             sidecars += amount
         most = max(most, total)
-        if self.has_pod_level_resources(minor) and self.pod_level and resource in self.pod_level[0]:
+        if self.pod_level and self._counts_as_whole(minor) and resource in self.pod_level[0]:
             most = self.pod_level[0][resource]
         return most + self.overhead.get(resource, 0)
 
@@ -112,19 +133,46 @@ class Pod(NamedTuple):
         """The QoS class, as the kubelet 1.`minor` sees it."""
         if self.qos_class:
             return self.qos_class
-        if self.pod_level and minor >= _POD_LEVEL_SINCE:
+        if self.pod_level and self._counts_as_whole(minor):
             return _qos([self.pod_level])
         return _qos([(container.requests, container.limits) for container in self.containers])
 
     def has_pod_level_resources(self, minor: int) -> bool:
         """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
-        return self.pod_level is not None and minor >= _POD_LEVEL_SINCE
+        is_looked_at = self._counts_as_whole(minor) and minor >= _POD_LEVEL_SINCE
+        return self.pod_level is not None and is_looked_at and not self.has_managers_gate
+
+    def _counts_as_whole(self, minor: int) -> bool:
+        """Whether resources of the whole pod count at all: before 1.34 the gate is off, and the managers know nothing
+        of it."""
+        return minor >= _POD_LEVEL_SINCE if self.has_pod_level_gate is None else self.has_pod_level_gate
+
+    def is_divided(self, minor: int) -> bool:
+        """Whether the managers look into the pod for containers that have something of their own."""
+        return self.pod_level is not None and self.has_managers_gate and self._counts_as_whole(minor)
+
+    def as_allocated(self) -> Pod:
+        """The pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
+
+        Source: UpdatePodFromAllocation in pkg/kubelet/allocation/allocation_manager.go.
+        """
+        containers = []
+        for container in self.containers:
+            requests, limits, given = container.requests, container.limits, container.allocated or {}
+            # What is Guaranteed stays so.
+            equal = {name: amount for name, amount in given.items() if requests.get(name) == limits.get(name)}
+            containers.append(container._replace(requests={**requests, **given}, limits={**limits, **equal}))
+        return self._replace(containers=tuple(containers))
 
     def exclusive_counts(self, minor: int) -> dict[str, int]:
         """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
         if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
             return {container.name: 0 for container in self.containers}
-        return {container.name: _exclusive_count(container, minor) for container in self.containers}
+        is_divided = self.is_divided(minor)
+        return {
+            container.name: 0 if is_divided and not container.is_guaranteed else _exclusive_count(container, minor)
+            for container in self.containers
+        }
 
 
 def _qos(resources: Sequence[tuple[Resources, Resources]]) -> str:
@@ -215,13 +263,21 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
     nodes = sorted({pod.node for pod in pods if pod.node})
     if len(nodes) > 1:
         raise InputError("the pods are of the nodes %s" % ", ".join(nodes), remedy="give those of one node")
-    running = [pod for pod in pods if pod.phase not in _ENDED]
+    running = [pod for pod in pods if not pod.has_ended]
     for pod in running:
         if pod.uid == pod.name:
             raise InputError(
                 "has no metadata.uid", where="pod %s" % pod.name, remedy="take the pods from the API server"
             )
-    return sorted(running, key=lambda pod: pod.created)
+    return in_order_of_start(running)
+
+
+def in_order_of_start(pods: Iterable[Pod]) -> list[Pod]:
+    """Pods as a kubelet that starts admits them: those of its files first, of both the oldest first.
+
+    Source: HandlePodAdditions in pkg/kubelet/kubelet.go, PodsByCreationTime in pkg/kubelet/util/sliceutils.
+    """
+    return sorted(pods, key=lambda pod: (not pod.is_static, pod.created))
 
 
 def _replicas(manifest: Mapping[str, object], spec: Any) -> Iterator[Pod]:
@@ -272,6 +328,7 @@ def _pod(manifest: Mapping[str, object], name: str, uid: str, as_admitted: bool)
         _text(status.get("phase"), "status.phase"),
         _amounts(spec.get("overhead"), "spec.overhead"),
         bool(_list(spec.get("resourceClaims"), "spec.resourceClaims")),
+        _MIRROR in _mapping(_mapping(manifest.get("metadata"), "metadata").get("annotations"), "metadata.annotations"),
     )
 
 
@@ -279,7 +336,7 @@ def _is_for_pods(resources: Resources) -> bool:
     return any(name in _QOS_RESOURCES or name.startswith("hugepages-") for name in resources)
 
 
-def _container(data: Any, where: str, kind: str, allocated: Mapping[str, int], as_admitted: bool) -> Container:
+def _container(data: Any, where: str, kind: str, allocated: Mapping[str, Resources], as_admitted: bool) -> Container:
     name = _text(_mapping(data, where).get("name"), where + ".name")
     if not name:
         raise InputError("%s has no name" % where)
@@ -309,17 +366,18 @@ def _amount(quantity: object, where: str) -> int:
     return amount
 
 
-def _allocated(status: Mapping[str, object]) -> dict[str, int]:
-    """{container: the CPU that its status says was allocated}; a status that has no cpu counts as none."""
-    allocated = {}
+def _allocated(status: Mapping[str, object]) -> dict[str, Resources]:
+    """{container: the CPU and memory that its status says were allocated}."""
+    allocated: dict[str, Resources] = {}
     for field in ("initContainerStatuses", "containerStatuses"):
         for number, entry in enumerate(_list(status.get(field), "status." + field)):
             where = "status.%s[%d]" % (field, number)
             resources = _mapping(entry, where).get("allocatedResources")
             if resources is not None:
                 where_resources = where + ".allocatedResources"
-                cpu = _mapping(resources, where_resources).get("cpu", 0)
-                allocated[_text(entry.get("name"), where + ".name")] = _amount(cpu, where_resources + ".cpu")
+                amounts = _mapping(resources, where_resources)
+                given = {name: amounts[name] for name in _QOS_RESOURCES if name in amounts}
+                allocated[_text(entry.get("name"), where + ".name")] = _amounts(given, where_resources)
     return allocated
 
 

@@ -19,6 +19,7 @@ REMEDY = (
     "give the container all CPUs of the machine (LXD: limits.cpu; Proxmox: cores; Docker, kind and k3d: --cpuset-cpus;"
     " systemd-nspawn: AllowedCPUs=), or run the kubelet in a virtual machine"
 )
+_ONLINE = "/sys/devices/system/cpu/online"
 # In both versions of cgroups.
 _TOPMOST = tuple(
     "/sys/fs/cgroup/" + name for name in ("cpuset.cpus.effective", "cpuset/cpuset.effective_cpus", "cpuset/cpuset.cpus")
@@ -26,8 +27,13 @@ _TOPMOST = tuple(
 
 
 def out_of_reach(tree: Tree, online: CPUSet) -> CPUSet:
-    """Return the online CPUs that the topmost cgroup lacks, but for those of partitions; none where it is not known."""
+    """Return the online CPUs that the topmost cgroup lacks, but for those of partitions; none where it is not known.
+
+    Nor of a machine that is only asked about, whose cgroups are not those of the node.
+    """
     try:
+        if CPUSet.parse(tree.read_value(_ONLINE) or "") != online:
+            return CPUSet()
         text = next(filter(None, map(tree.read_value, _TOPMOST)), None)
         lacking = CPUSet() if text is None else online - CPUSet.parse(text)
     except CPUManagerError:

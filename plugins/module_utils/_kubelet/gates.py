@@ -357,6 +357,7 @@ TOPOLOGY_OPTIONS = "TopologyManagerPolicyOptions"
 TOPOLOGY_BETA_OPTIONS = MANAGER_BETA_GATE
 MEMORY_MANAGER = "MemoryManager"
 CFS_QUOTA_PERIOD = "CustomCPUCFSQuotaPeriod"
+POD_LEVEL_RESOURCES = "PodLevelResources"
 POD_LEVEL_MANAGERS = "PodLevelResourceManagers"
 NO_EXCLUSIVE_QUOTA = "DisableCPUQuotaWithExclusiveCPUs"
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
-from .._containers.pods import APP, INIT, Container, Pod
+from .._cgroup.kubepods import GUARANTEED
+from .._containers.pods import APP, INIT, Container, Pod, in_order_of_start
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
-from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, Gates
+from .._kubelet.gates import NO_EXCLUSIVE_QUOTA, POD_LEVEL_MANAGERS, POD_LEVEL_RESOURCES, Gates
 from .._kubelet.settings import STATIC_MEMORY, needed_config, plan_settings
 from .._kubelet.start.findings import Host
 from .._kubelet.start.predict import Prediction, predict_values
@@ -23,7 +24,7 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import MOST_NUMA_NODES, NONE, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import MOST_NUMA_NODES, NONE, POD, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
@@ -166,6 +167,9 @@ EMPTY_POOL = (
 )
 
 
+# So many containers are named in a note.
+_NAMED = 10
+
 # The policy that the settings give to the kubelet.
 KUBELET = "kubelet"
 
@@ -187,7 +191,8 @@ class OtherManagers(NamedTuple):
 class Question(NamedTuple):
     """The node that the prediction is for. policy: that of the KUBELET, or one of ours, dynamic or isolated.
 
-    shared_minimum: of the policy dynamic. running: what runs on the node, as far as its names are known.
+    shared_minimum: of the policy dynamic. running: what runs on the node, where all names are known. active: the UIDs
+    of the pods that have cgroups.
     """
 
     topology: Topology
@@ -201,6 +206,7 @@ class Question(NamedTuple):
     shared_minimum: int = 0
     running: Sequence[Running] = ()
     others: OtherManagers = OtherManagers()
+    active: Collection[str] = ()
 
 
 def default_configuration() -> Configuration:
@@ -213,40 +219,47 @@ def plan_allocations(question: Question) -> dict[str, Any]:
 
     Raises InputError, RefusedError where the kubelet would not start with these settings.
     """
-    question, settings = _planned(question)
-    prediction = _predicted(question)
-    beside = _beside(question, settings, prediction)
+    question, settings = planned_question(question)
+    prediction = predicted_start(question)
+    beside = beside_of(question, settings, prediction)
     notes: list[str] = [] if beside is None else beside.notes
-    manager = _start(question, settings, prediction, notes, () if beside is None else beside.providers)
+    manager = start_manager(question, settings, prediction, notes, () if beside is None else beside.providers)
     policy, minor = manager.policy, question.machine.minor
     capacity = allocatable(question.configuration.values, question.machine)
     room = Room(capacity if beside is None else {**capacity, **beside.capacity()}, minor)
-    for pod in _keep_running(manager, question, beside):
-        room.take(pod)
     before, text = manager.state.snapshot(), "" if beside is None else beside.to_text()
-    coming = [pod for pod in question.pods if pod.uid not in manager.state.assignments]
-    refused = _add_all(manager, question.pods, notes, room, beside)
+    kept = _keep_running(manager, question, beside)
+    for pod in kept:
+        room.take(pod)
+    coming = _coming(question, manager, beside)
+    refused = _add_all(manager, coming, notes, room, beside)
     manager.remove_stale()
     after = manager.state.snapshot()
     is_moved = _is_moved(question, settings, manager)
     first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
+    first, limits = _with_pod_sets(first, limits, coming, settings, minor)
     names = {pod.uid: pod.name for pod in question.pods}
+    rows = [row for pod in question.pods for row in _rows(manager, question.topology, pod)]
+    memory, devices = ({}, {}) if beside is None else (beside.memory_report(names), beside.devices_report(names))
+    ended = [pod.name for pod in question.pods if pod.has_ended]
     notes += [
+        *(["left out, as they have ended: %s" % ", ".join(ended)] if ended else []),
         *_notes(manager, after),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
+        *_apart(question, rows, memory, devices),
         *(["not exact from pod %s on: %s" % (first, "; ".join(limits))] if limits else []),
     ]
     return {
         "settings": settings,
-        "containers": [row for pod in question.pods for row in _rows(manager, question.topology, pod)],
+        "containers": rows,
         "refused": refused,
         "reserved": str(policy.summary.reserved),
         "exclusive": str(after.exclusive_cpus()),
         "shared_pool": str(_shared_pool(manager, question.topology)),
         **_headroom(question.topology, policy, after),
-        "memory": {} if beside is None else beside.memory_report(names),
-        "devices": {} if beside is None else beside.devices_report(names),
+        "memory": memory,
+        "devices": devices,
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
         "exact": not limits,
@@ -262,26 +275,37 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
 
     Also the pods that it would refuse. Raises as plan_allocations().
     """
-    question, settings = _planned(question._replace(checkpoint=None))
+    question, settings = planned_question(question._replace(checkpoint=None))
     notes: list[str] = []
-    manager = _start(question, settings, _predicted(question), notes)
+    manager = start_manager(question, settings, predicted_start(question), notes)
     refused = _add_all(manager, question.pods, notes)
     manager.remove_stale()
     return manager.state.snapshot(), refused
 
 
-def _planned(question: Question) -> tuple[Question, dict[str, object]]:
+def planned_question(question: Question) -> tuple[Question, dict[str, object]]:
     """The question once the settings are in the configuration, and all of them."""
     plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
-    return question._replace(configuration=plan.configuration), plan.settings
+    gates = Gates.of(plan.configuration.values, question.machine.minor)
+    pods = [seen_by(gates, pod) for pod in question.pods]
+    return question._replace(configuration=plan.configuration, pods=pods), plan.settings
 
 
-def _predicted(question: Question) -> Prediction:
+def seen_by(gates: Gates, pod: Pod) -> Pod:
+    """The pod with what of it a kubelet with these gates looks at."""
+    given = gates.enabled(POD_LEVEL_RESOURCES), gates.enabled(POD_LEVEL_MANAGERS)
+    return pod._replace(has_pod_level_gate=given[0], has_managers_gate=given[1])
+
+
+def predicted_start(question: Question) -> Prediction:
+    """What is predicted of the start. Raises RefusedError where there would be none."""
     configuration = question.configuration
-    return predict_values(configuration.values, question.machine, configuration.source)
+    prediction = predict_values(configuration.values, question.machine, configuration.source)
+    needed_config(prediction)
+    return prediction
 
 
-def _beside(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
+def beside_of(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
     """What decides beside CPUs; None where it is CPUs alone. With a policy of ours nothing of it is looked at."""
     has_memory_manager = settings["memory_manager_policy"] == STATIC_MEMORY
     others = question.others if question.policy == KUBELET else OtherManagers()
@@ -296,7 +320,7 @@ def _beside(question: Question, settings: Mapping[str, Any], prediction: Predict
     return BesideCPUs(others, prediction.checked, minor, nodes, policy)
 
 
-def _start(
+def start_manager(
     question: Question,
     settings: Mapping[str, Any],
     prediction: Prediction,
@@ -359,20 +383,35 @@ def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManag
     return is_static and settings["topology_manager_policy"] != NONE and len(question.topology.numa_nodes) > 1
 
 
-def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:
-    """Keep what the states give to pods that are not listed: they run, only their manifests are not here.
+def _with_pod_sets(
+    first: str, limits: list[str], coming: Sequence[Pod], settings: Mapping[str, Any], minor: int
+) -> tuple[str, list[str]]:
+    """From which pod on the plan is not exact, and why, with pods whose resources managers divide as a whole."""
+    aligned = settings["topology_manager_policy"] != NONE and settings["topology_manager_scope"] == POD
+    has_memory = settings["memory_manager_policy"] == STATIC_MEMORY
+    has_cpus = settings["cpu_manager_policy"] == STATIC and aligned
+    divided = [pod.name for pod in coming if pod.is_divided(minor) and pod.qos(minor) == GUARANTEED]
+    if not divided or not (has_memory or has_cpus):
+        return first, limits
+    reason = (
+        "pods with resources of their own, such as %s, are given %s as a whole, which their containers share (gate %s)"
+        % (divided[0], "CPUs" if has_cpus else "memory", POD_LEVEL_MANAGERS)
+    )
+    names = [pod.name for pod in coming]
+    return min(filter(None, (first, divided[0])), key=names.index), [*limits, reason]
 
-    These pods. Each asks for the CPUs that its containers have that run, or that the others have where that is more: an
-    init container has ended when these run, or these are still to come. Of memory it asks for all it has.
+
+def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:
+    """Keep what the states give to pods that run, in whatever order these are listed, or where they are not.
+
+    These pods. One that is not listed asks for the CPUs that its containers have that run, or that the others have
+    where that is more: an init container has ended when these run, or these are still to come. Of memory it asks for
+    all it has.
     """
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
-    owners: dict[str, dict[str, int]] = {}
-    for uid, names in () if beside is None else beside.owners():
-        owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
-    for uid, masks in manager.state.assignments.items():
-        owners.setdefault(uid, {}).update(masks)
-    unlisted = []
+    owners = _owners(manager, beside)
+    kept = [pod for pod in listed_running(question, owners) if _has_all(manager, beside, pod)]
     for uid, containers in owners.items():
         if uid not in told:
             unknown = tuple(Container(name, APP, {}, {}) for name in containers)
@@ -380,9 +419,42 @@ def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | 
             parts = [[mask for name, mask in containers.items() if (name in run) is runs] for runs in (True, False)]
             count = max(len(CPUSet.from_mask(reduce(or_, masks, 0))) for masks in parts)
             overhead = {CPU: 1000 * count, MEMORY: 0 if beside is None else 1000 * beside.memory_of(uid)}
-            unlisted.append(Pod(uid, uid, unknown, overhead=overhead))
-    manager.active.update((pod.uid, pod) for pod in unlisted)
-    return unlisted
+            kept.append(Pod(uid, uid, unknown, overhead=overhead))
+    manager.active.update((pod.uid, pod) for pod in kept)
+    return kept
+
+
+def _owners(manager: CPUManager, beside: BesideCPUs | None) -> dict[str, dict[str, int]]:
+    """{pod UID: {container: the mask of its CPUs}} of all that have something of their own; 0 for no CPUs."""
+    owners: dict[str, dict[str, int]] = {}
+    for uid, names in () if beside is None else beside.owners():
+        owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
+    for uid, masks in manager.state.assignments.items():
+        owners.setdefault(uid, {}).update(masks)
+    return owners
+
+
+def listed_running(question: Question, owners: Collection[str]) -> list[Pod]:
+    """Those of the listed pods that run, in the order in which a kubelet that starts admits them."""
+    return in_order_of_start(
+        pod for pod in question.pods if not pod.has_ended and (pod.uid in owners or pod.uid in question.active)
+    )
+
+
+def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
+    """Whether each manager has given the pod what it gives to such pods: a new state has nothing of those that run."""
+    policy = manager.policy
+    wants_cpus = isinstance(policy, StaticPolicy) and any(pod.exclusive_counts(policy.minor).values())
+    if wants_cpus and pod.uid not in manager.state.assignments:
+        return False
+    return beside is None or beside.has_all(pod)
+
+
+def _coming(question: Question, manager: CPUManager, beside: BesideCPUs | None) -> list[Pod]:
+    """The pods that are still to be admitted: those that run come first, then the new ones as they are listed."""
+    again = [pod for pod in listed_running(question, _owners(manager, beside)) if pod.uid not in manager.active]
+    done = {*manager.active, *(pod.uid for pod in again)}
+    return [*again, *(pod for pod in question.pods if pod.uid not in done and not pod.has_ended)]
 
 
 def _lost(question: Question, state: State) -> list[str]:
@@ -503,6 +575,51 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
             }
         )
     return rows
+
+
+def _apart(
+    question: Question, rows: Sequence[Mapping[str, Any]], memory: Mapping[str, Any], devices: Mapping[str, Any]
+) -> list[str]:
+    """A note on containers with memory, or devices beside CPUs of their own, of other NUMA nodes than their CPUs.
+
+    An init container ends soon, and what shares CPUs is not bound to those of a device.
+    """
+    # {(pod UID, container): [(NUMA nodes, what is of them, whether it is a device)]}
+    given: dict[tuple[str, str], list[tuple[list[int], str, bool]]] = {}
+    for name, manager in (("type", memory), ("resource", devices)):
+        for part in manager.get("containers", ()):
+            place = part["numa_nodes"], part[name], name == "resource"
+            given.setdefault((part["uid"], part["container"]), []).append(place)
+    for pod in question.pods:
+        for container in pod.containers:
+            if container.kind == INIT:
+                given.pop((pod.uid, container.name), None)
+    found = []
+    for row in sorted(rows, key=lambda row: not row["exclusive"]):
+        parts = given.get((row["uid"], row["container"]), ())
+        cpus = CPUSet.parse(row["cpus"]) if parts else CPUSet()
+        homes = [node.id for node in question.topology.numa_nodes if node.cpus & cpus]
+        far: dict[str, list[str]] = {}
+        for nodes, kind, is_device in parts:
+            is_near = not row["exclusive"] or not nodes or not set(homes).isdisjoint(nodes)
+            if not is_near if is_device else nodes != homes:
+                far.setdefault(_nodes(nodes), []).append(kind)
+        if far:
+            whose = "" if row["exclusive"] else "shared "
+            places = ", ".join("%s of %s" % (" and ".join(kinds), where) for where, kinds in far.items())
+            found.append("%s/%s (%sCPUs of %s, %s)" % (row["pod"], row["container"], whose, _nodes(homes), places))
+    if not found:
+        return []
+    more = ["and %s more" % counted(len(found) - _NAMED, "container")] if len(found) > _NAMED else []
+    text = (
+        "memory or devices are of other NUMA nodes than the CPUs: %s; the static policy, with restricted or"
+        " single-numa-node as the topology manager's policy, aligns them or refuses the pod"
+    )
+    return [text % ", ".join([*found[:_NAMED], *more])]
+
+
+def _nodes(nodes: Sequence[int]) -> str:
+    return "%s %s" % ("nodes" if len(nodes) > 1 else "node", " and ".join(map(str, nodes)))
 
 
 def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, object]) -> list[dict[str, object]]:

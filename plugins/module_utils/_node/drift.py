@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .._kubelet.start.predict import Prediction, Starts
     from .._kubelet.state_removal import Removal
     from .container_cpus import Observed
+    from .start_check import MemoryPlan
 
 
 # Notes on options that do not do what they are for: of a configuration, and of what containers have. Pure.
@@ -245,10 +246,7 @@ def report(
         *ignored_key_notes(starts.found.ignored, configuration),
         *replaced_map_notes(configuration),
         *version_notes(machine.minor, machine.is_assumed),
-        *(
-            Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % doubt.reason)
-            for doubt in starts.planned.unknown
-        ),
+        *(_uncertain(doubt.reason) for doubt in starts.planned.unknown),
         *_option_notes(plan, starts, topology, machine, judgement.state, observed),
     ]
     if topology.isolated or topology.nohz_full:
@@ -290,6 +288,29 @@ def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
         " drain the node before, or remove the command"
     )
     return [Note("states-removed", text % (removal.source, "removes" if removal.is_sure else "may remove"))]
+
+
+def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
+    """The report, with the memory manager's state in it where that has to go.
+
+    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
+    """
+    if not memory.changed:
+        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
+        return with_memory_doubt({**answer, "notes": [*answer["notes"], *note]}, memory)
+    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
+    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
+    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
+
+
+def with_memory_doubt(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
+    """The report, with a note on a memory manager's state of which it is not known whether it would be refused."""
+    doubt = "memory_manager_state: " + memory.unknown if memory.unknown else ""
+    return {**answer, "notes": [*answer["notes"], *([_uncertain(doubt)] if doubt else [])]}
+
+
+def _uncertain(reason: str) -> Note:
+    return Note("start-uncertain", "whether the kubelet starts cannot be determined: %s" % reason)
 
 
 def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:

@@ -95,6 +95,14 @@ class BesideCPUs:
         for provider in self.providers:
             yield from provider.owners().items()
 
+    def has_all(self, pod: Pod) -> bool:
+        """Whether the pod has memory and devices of its own, where it asks for them."""
+        wants_memory = self.memory is not None and has_own_memory(pod, self.minor)
+        if wants_memory and self.memory is not None and pod.uid not in self.memory.entries:
+            return False
+        names = self.devices.devices.keys() & set(pod.further_resources())
+        return not names or pod.uid in self.devices.entries
+
     def memory_of(self, pod_uid: str) -> int:
         """The bytes of memory that a pod has of its own."""
         return sum(size for uid, _container, kind, size, _nodes in self._blocks() if (uid, kind) == (pod_uid, MEMORY))

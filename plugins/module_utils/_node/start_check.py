@@ -36,7 +36,17 @@ from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, 
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
 from .._kubelet.state_removal import Removal, removals
-from ..state.acceptance import REFUSED, CPUManagerConfig, checkpoint_after, judge, restore_state
+from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
+from ..policy.options import FULL_PCPUS_ONLY
+from ..state.acceptance import (
+    REFUSED,
+    STATIC,
+    CPUManagerConfig,
+    checkpoint_after,
+    judge,
+    readable,
+    restore_state,
+)
 from ..state.assignments import State
 from ..state.checkpoint import restore_error
 from ..state.formats import CheckpointError
@@ -57,15 +67,17 @@ from ..state.restored import (
     Restored,
     check_exactly,
     is_as_written,
+    read_devices,
     restored_by,
 )
 from ..topology.kubelet_view import CPUTopology
-from .beside_cpus import machine_memory
+from .beside_cpus import device_checkpoint, machine_memory
 from .node import Node
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
     from .._kubelet.start.loading import Absent, DropIns, FileState
+    from .container_cpus import Observed
 
 
 # What keeps systemd from starting a kubelet at all.
@@ -676,6 +688,30 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
             yield harmful(cause, "drain the node first, or drop full-pcpus-only", path, "SMT Alignment Error: " + text)
 
 
+def is_at_risk(node: Node, settings: Mapping[str, Any], observed: Observed | None) -> bool:
+    """Whether a start with these settings, which are those of the running kubelet, can lose a pod. A quick look.
+
+    What a state has of a container is the same before and after. What can be wanted again is what no state has, or
+    what is looked for before the state is.
+    """
+    state = readable(node.checkpoint()).state
+    if settings["cpu_manager_policy"] == STATIC and state is not None and state.assignments:
+        is_strict = settings["topology_manager_policy"] in (RESTRICTED, SINGLE_NUMA_NODE)
+        looks_first = FULL_PCPUS_ONLY in settings["cpu_manager_policy_options"]
+        if state.pod_assignments or looks_first or (is_strict and settings["topology_manager_scope"] == POD):
+            return True
+    if settings["memory_manager_policy"] == STATIC_MEMORY and memory_owners(node.memory_state() or b""):
+        return True
+    content = None if observed is None or node.hides_names else device_checkpoint(node.tree)
+    if content is None or observed is None:
+        return False
+    here = {(container.pod_uid, container.name) for container in observed.running}
+    try:
+        return any((uid, name) not in here for uid, name, *_more in read_devices(content).owned)
+    except DamageError:
+        return False
+
+
 # --- the memory manager's state -----------------------------------------------------------------------------
 
 
@@ -714,6 +750,11 @@ class MemoryPlan(NamedTuple):
     def changed(self) -> bool:
         """Whether the file is to be removed, for the kubelet to write a new one."""
         return bool(self.reason)
+
+    @property
+    def kept(self) -> bytes | None:
+        """What the kubelet then finds."""
+        return None if self.changed else self.old
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as modules return it."""

@@ -17,9 +17,9 @@ kubelet of today starts with that.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
-from .._base.errors import CPUManagerError, NodeError, Note, RefusedError, noted, option
+from .._base.errors import CPUManagerError, NodeError, RefusedError, noted, option
 from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import OverlaidTree, Tree
@@ -36,7 +36,6 @@ from .._node.drift import (
     CONFIGURATION,
     DRIFT,
     NO_KUBELET,
-    NO_RESTART,
     NOTHING_WANTED,
     RECONCILE,
     REPAIR_CHECKPOINT,
@@ -51,6 +50,8 @@ from .._node.drift import (
     differing,
     in_order,
     report,
+    with_memory_doubt,
+    with_memory_state,
     with_restart,
 )
 from .._node.module import mistaken_in
@@ -61,6 +62,7 @@ from .._node.start_check import (
     NEVER,
     MemoryPlan,
     config_if_certain,
+    is_at_risk,
     memory_loss_error,
     memory_plan,
     predict_configuration,
@@ -74,9 +76,12 @@ from .._node.start_check import (
 from .._owners import owners
 from .._owners.conflicts import refusals
 from ..cpuset import CPUSet
-from ..state.acceptance import ACCEPTED, CPUManagerConfig, readable
+from ..state.acceptance import CPUManagerConfig, readable
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
+
+if TYPE_CHECKING:
+    from .._node.container_cpus import Observed
 
 ROLLOUT, ROLLBACK = "rollout", "rollback"
 # What the journal remembers of the container runtime, so that whatever takes the change back restarts it, too.
@@ -148,9 +153,21 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
         plan = _rollout_plan(node, wanted, refusals, journal is not None)
     restarts = START_KUBELET in plan["actions"]
     is_dead = bool(plan["found_refusal"]) and _is_down(node, journal)
-    moves_pods = needs_drain(plan["actions"], plan["drift"]) or _is_removed(node)
-    drain = restarts and moves_pods and not is_dead
     losses, start = plan.pop("losses"), plan.pop("start")
+    changes_rules = restarts and (needs_drain(plan["actions"], plan["drift"]) or _is_removed(node))
+    fates: list[dict[str, Any]] = []
+    loss = None
+    if restarts and start is not None:
+        # Imported here: most nodes need no change.
+        from .._node.restart import fates_at_start, restart_loss_error
+
+        found = fates_at_start(node, start.files, start.wanted, changes_rules and not terms.drain)
+        fates = [fate.to_dict() for fate in found]
+        loss = restart_loss_error(found, node.tree.path(node.checkpoint_path))
+    # Where no rule is another, it may be refused all the same what it has.
+    drain = (changes_rules or loss is not None) and not is_dead
+    if loss is not None and not losses:
+        losses = [loss]
     # What keeps a saved node from being changed is what would keep the node: there the kubelet is stopped, and drained.
     has_service = terms.manage_service or node.is_saved
     refusals += [] if terms.discard or (drain and (terms.drain or node.is_saved)) else losses
@@ -168,6 +185,7 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
         "kernel": node.kernel(),
         "drain": drain,
         "drains": drain and terms.drain,
+        "restart": fates,
         "refusals": [_refusal(error, journal) for error in refusals],
         "journal": None
         if journal is None
@@ -246,6 +264,7 @@ def _rollout_plan(
     files: list[str] = []
     unknown: list[Unknown] = []
     start = None
+    starts_after: bool | None = False
     if answer["found"] is None or starts is None:
         refusals.append(_unreadable(node, answer))
     else:
@@ -257,8 +276,9 @@ def _rollout_plan(
         if restarts and config is not None:
             planned = _accepted_checkpoint(checkpoint, config)
             losses = _both_losses(node, checkpoint, config, memory)
-        # The memory manager's state is gone by then, if it would be refused.
-        prediction = with_states(node, starts.planned, planned, None)
+        # A memory manager's state that would be refused is gone by then.
+        prediction = with_states(node, starts.planned, planned, memory.kept)
+        starts_after = prediction.starts
         findings, unknown = list(prediction.findings), list(prediction.unknown)
         start = _start_of(node, starts.planned, wanted)
         is_found = any(row["subject"] == START for row in answer["drift"])
@@ -270,8 +290,13 @@ def _rollout_plan(
                 refusals.append(error)
     return {
         **answer,
-        "notes": [*answer["notes"], *notes, *_owner_notes(node, configuration)],
-        "starts": answer["found"] is not None and not any(finding.fatal for finding in findings),
+        "notes": [
+            *answer["notes"],
+            *notes,
+            *_owner_notes(node, configuration),
+            *_restart_notes(node, answer, observed),
+        ],
+        "starts": starts_after,
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in unknown],
         "files": files,
@@ -312,6 +337,11 @@ def _rollback_plan(
     checkpoint = node.checkpoint()
     starts = None if before is None else predicted_starts(node, {})
     now = report(node.topology, node.machine(), before, checkpoint, {}, observed, problem, starts)
+    doubts: Sequence[Unknown] = ()
+    if starts is not None and now["found"] is not None:
+        memory = memory_plan(node, starts.found)
+        now = with_memory_doubt(now, memory)
+        doubts = with_states(node, starts.found, checkpoint, memory.kept).unknown
     # The interrupted change is what to go back from. If the kubelet would not start then, one change more is.
     is_broken = now["found"] is None or any(row["subject"] == START for row in now["drift"])
     rollback_of = "" if journal is not None and is_broken else terms.rollback_of
@@ -320,11 +350,17 @@ def _rollback_plan(
     refusals += restored.problems
     plan: dict[str, object] = {
         **now,
-        "notes": [*now["notes"], *notes, *restored.notes, *_owner_notes(node, before)],
+        "notes": [
+            *now["notes"],
+            *notes,
+            *restored.notes,
+            *_owner_notes(node, before),
+            *_restart_notes(node, now, observed),
+        ],
         "actions": [],
-        "starts": not now["found_refusal"],
+        "starts": False if now["found_refusal"] else None if doubts else True,
         "findings": [],
-        "unknown": [],
+        "unknown": [doubt.to_dict() for doubt in doubts],
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
         "elsewhere": node.elsewhere({}, before),
@@ -353,7 +389,7 @@ def _rollback_plan(
     then = with_memory_state(then, memory, memory.reason)
     config = _config(starts.planned)
     planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
-    prediction = with_states(after, starts.planned, planned, None)
+    prediction = with_states(after, starts.planned, planned, memory.kept)
     findings = prediction.findings
     refusals += _start_refusals(findings)
     resets = [action for action in then["actions"] if action in STATE_ACTIONS]
@@ -364,7 +400,7 @@ def _rollback_plan(
         "cpus": {**now["cpus"], "reserved_wanted": then["cpus"].get("reserved_wanted", "")},
         "drift": [*_restored_rows(now, configuration, before, changed), *_states(then["drift"])],
         "actions": with_restart(resets, RESTORE_CONFIGURATION),
-        "starts": not any(finding.fatal for finding in findings),
+        "starts": prediction.starts,
         "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
@@ -473,22 +509,6 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
     return _resets(actions) or not may_refuse.isdisjoint(subjects)
 
 
-# --- the memory manager's state -------------------------------------------------------------------------------
-
-
-def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
-    """Drift's report, with the memory manager's state in it where that has to go.
-
-    found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
-    """
-    if not memory.changed:
-        note = [Note("memory-state-refused", "%s: %s" % (NO_RESTART, found))] if found else []
-        return {**answer, "notes": [*answer["notes"], *note]}
-    row = {"subject": "memory_state", "wanted": ACCEPTED, "found": "refused: " + memory.reason, "source": None}
-    drift = [*answer["drift"], {**row, "refused_now": bool(found)}]
-    return {**answer, "status": DRIFT, "drift": drift, "actions": with_restart(answer["actions"], RESET_MEMORY_STATE)}
-
-
 # --- others who keep a node from being changed ----------------------------------------------------------------
 
 
@@ -516,6 +536,16 @@ def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
     from .._node.owners_found import contradiction_notes
 
     return contradiction_notes(node, configuration)
+
+
+def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | None) -> list[str]:
+    """On the pods that a start of the kubelet as it is would lose."""
+    if answer["found"] is None or not is_at_risk(node, answer["found"], observed):
+        return []
+    # Imported here: most nodes have nothing to lose.
+    from .._node.restart import restart_notes
+
+    return restart_notes(node)
 
 
 def running_kubelet(node: Node) -> list[CPUManagerError]:

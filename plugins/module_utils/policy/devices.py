@@ -68,6 +68,8 @@ class DeviceManager(HintProvider):
         # Of the last pod alone: what its app containers may take over from its init containers, by resource.
         self.reusable: dict[str, dict[str, set[str]]] = {}
         self.choices: list[PluginChoice] = []
+        # (pod UID, container) of those that run while a kubelet starts: they have their devices, whatever the plugins.
+        self.running: Collection[tuple[str, str]] = ()
 
     def owners(self) -> Mapping[str, Mapping[str, object]]:
         return self.entries
@@ -109,6 +111,8 @@ class DeviceManager(HintProvider):
                 'pod "%s" container "%s" changed request for resource "%s" from %d to %d'
                 % (pod.uid, container, resource, len(own), count)
             )
+        if (pod.uid, container) in self.running:
+            return
         if not self.devices[resource]:
             raise AllocationError("no healthy devices present; cannot allocate unhealthy devices %s" % resource)
         if not own <= self.devices[resource].keys():

@@ -58,6 +58,8 @@ class CPUManager:
         self.policy.start(self.state)
         self.others = others
         self.active: dict[str, Pod] = {}
+        # Whether all pods have been heard of. Until then, as at a start, nobody's CPUs are taken back.
+        self.is_ready = True
 
     def add(self, pod: Pod) -> Admission:
         """A pod arrives: it is admitted with its CPUs, or refused."""
@@ -134,6 +136,8 @@ class CPUManager:
 
     def remove_stale(self) -> None:
         """Take back what containers have that no active pod has."""
+        if not self.is_ready:
+            return
         for pod_uid, container in self._stale(self.state.assignments):
             self.policy.remove(self.state, pod_uid, container)
         for provider in self.others:

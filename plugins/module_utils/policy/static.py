@@ -28,6 +28,7 @@ from .reservation import kubelet_reservation
 class RunningState:
     """`default` is the mask of the shared pool, `assignments` {pod UID: {container: mask}}; only methods change them.
 
+    `pods` {pod UID: mask} has what pods were given as a whole, of which their containers have parts.
     `stored`: a method that changes the state was called. The kubelet then writes its file, even if nothing differs.
     """
 
@@ -35,8 +36,10 @@ class RunningState:
         self.default = 0
         self.stored = False
         self.assignments: dict[str, dict[str, int]] = {}
+        self.pods: dict[str, int] = {}
         if state is not None:
             self.default = state.default_cpu_set.mask
+            self.pods = {pod: cpus.mask for pod, cpus in state.pod_assignments.items()}
             for pod, containers in state.assignments.items():
                 self.assignments[pod] = {container: cpus.mask for container, cpus in containers.items()}
 
@@ -69,7 +72,8 @@ class RunningState:
             pod: {container: CPUSet.from_mask(mask) for container, mask in containers.items()}
             for pod, containers in self.assignments.items()
         }
-        return State(CPUSet.from_mask(self.default), assignments)
+        pods = {pod: CPUSet.from_mask(mask) for pod, mask in self.pods.items()}
+        return State(CPUSet.from_mask(self.default), assignments, pods)
 
 
 # What a CPU manager policy is: another one is another file with a class like these.
@@ -264,6 +268,9 @@ class StaticPolicy(Policy):
         if mask is None:
             return
         state.delete(pod_uid, container)
+        if pod_uid in state.pods:
+            # It goes back as a whole, with the last container.
+            mask = 0 if pod_uid in state.assignments else state.pods.pop(pod_uid)
         for others in state.assignments.get(pod_uid, {}).values():
             mask &= ~others
         state.set_default(state.default | mask)

@@ -18,9 +18,16 @@ from ...module_utils._base.versions import NEWEST_MINOR, minor_version
 from ...module_utils._cgroup.kubepods import BURSTABLE
 from ...module_utils._containers.pods import Pod
 from ...module_utils._kubelet.configuration import Configuration
+from ...module_utils._kubelet.gates import Gates
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
 from ...module_utils._kubelet.start.findings import other_host
-from ...module_utils._node.allocation import OtherManagers, Question, default_configuration, plan_allocations
+from ...module_utils._node.allocation import (
+    OtherManagers,
+    Question,
+    default_configuration,
+    plan_allocations,
+    seen_by,
+)
 from ...module_utils._node.beside_cpus import given_memory
 from ...module_utils._node.drift import START_KUBELET
 from ...module_utils._rollout.rollout_plan import needs_drain
@@ -183,7 +190,8 @@ def _question(kubelet: Kubelet) -> Question:
 
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
     """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
-    return kubelet.policy == STATIC and any(pod.exclusive_counts(kubelet.minor).values())
+    gates = Gates.of(json.loads(kubelet.beside)["configuration"], kubelet.minor)
+    return kubelet.policy == STATIC and any(seen_by(gates, pod).exclusive_counts(kubelet.minor).values())
 
 
 def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
@@ -264,7 +272,7 @@ def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
         if container.name in wanted:
             amount = {"cpu": 1000 * wanted[container.name]}
             container = container._replace(  # noqa: PLW2901
-                requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated_cpu=None
+                requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated=None
             )
         containers.append(container)
     return pod._replace(containers=tuple(containers))

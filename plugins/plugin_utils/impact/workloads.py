@@ -94,7 +94,7 @@ class Kinds:
 
     def number(self, pod: Pod) -> int:
         """That of the kind of this pod."""
-        bare = pod._replace(uid="", name="", created="", node="", phase="")
+        bare = pod._replace(uid="", name="", created="", node="", phase="", is_static=False)
         key = repr(bare)
         if key not in self._numbers:
             self._numbers[key] = len(self.pods)

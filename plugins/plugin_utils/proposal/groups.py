@@ -165,7 +165,8 @@ def _verdict(answer: Mapping[str, object]) -> ProposalVerdict:
             refusals.append(said)
         else:
             notes.append("today a rollout would refuse: %s" % said)
-    if answer.get("starts") is not True and not refusals:
+    # None where it depends on what cannot be seen.
+    if answer.get("starts", False) is False and not refusals:
         refusals.append("its kubelet would not start")
     notes += [
         "whether its kubelet starts depends on: %s" % line(mapping(doubt).get("reason", ""))

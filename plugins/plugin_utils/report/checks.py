@@ -376,6 +376,15 @@ _ALL = (
         _REPAIR,
         ("memory_state",),
     ),
+    Check(
+        "cpus-out-of-reach",
+        DANGER,
+        "The node is a container that lacks CPUs which its kubelet assigns",
+        "The kubelet counts the CPUs in /sys, which shows all of the machine also in a container. Where the container"
+        " that is the node (LXD, Proxmox, kind, k3d, systemd-nspawn) has fewer, pods are assigned CPUs on which they"
+        " cannot run, and share the others. No reservation is planned there.",
+        "Give the container all CPUs in its own configuration, or run the kubelet in a virtual machine.",
+    ),
     *DANGERS,
     # --- not as wanted --------------------------------------------------------------------------------
     Check(
@@ -643,15 +652,6 @@ _ALL = (
         "Give the host's slices the reserved CPUs only (AllowedCPUs= of systemd).",
     ),
     Check(
-        "cpus-out-of-reach",
-        DANGER,
-        "The node is a container that lacks CPUs which its kubelet assigns",
-        "The kubelet counts the CPUs in /sys, which shows all of the machine also in a container. Where the container"
-        " that is the node (LXD, Proxmox, kind, k3d, systemd-nspawn) has fewer, pods are assigned CPUs on which they"
-        " cannot run, and share the others. No reservation is planned there.",
-        "Give the container all CPUs in its own configuration, or run the kubelet in a virtual machine.",
-    ),
-    Check(
         "container-partition-invalid",
         NOTE,
         "A container is to be a partition, and the kernel does not take it for one",
@@ -682,6 +682,17 @@ _ALL = (
         " container of the pod has reused, while the scheduler counts them as free: a pod that comes for them is"
         " refused. A container that has only stopped, or is still to start, uses its CPUs then.",
         "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
+    ),
+    Check(
+        "pods-lost-at-restart",
+        NOTE,
+        "The next start of the kubelet would lose pods that run",
+        "A kubelet that starts admits all pods of its node anew, whoever restarts it and whatever for. It looks for"
+        " the memory of init containers that have ended once more; with full-pcpus-only it counts free cores before it"
+        " sees that a container has its own; and devices of containers that do not run are not there until their plugin"
+        " has registered. A pod that is refused is ended, and is not started again.",
+        "Drain the node before its kubelet is restarted, as a change with the role kubelet does then. Until then, do"
+        " not restart it, or give up what the pods could be refused for.",
     ),
     Check(
         "process-bound",

@@ -56,9 +56,11 @@ OWN = container_path(OWN_POD, OWN_ID)
     ],
 )
 def test_the_cpus_that_the_topmost_cgroup_lacks(files: dict[str, str], lacking: str, tmp_path: Path) -> None:
-    for path, text in files.items():
+    for path, text in {"sys/devices/system/cpu/online": str(ONLINE), **files}.items():
         write(tmp_path, path, (text + "\n").encode())
     assert str(out_of_reach(Tree(str(tmp_path)), ONLINE)) == lacking
+    # A machine that is only asked about.
+    assert str(out_of_reach(Tree(str(tmp_path)), CPUSet.parse("0-15"))) == ""
 
 
 def report_of(saved: Saved, root: Path) -> dict[str, Any]:

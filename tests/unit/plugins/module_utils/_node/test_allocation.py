@@ -207,10 +207,10 @@ def test_why_a_pod_as_a_whole_is_refused() -> None:
     assert whys(plan) == {"c": "container app wants 7 CPUs of 1 NUMA node, and free are 3 of node 0, 4 of node 1"}
 
 
-def test_why_a_running_pod_is_refused_that_asks_for_other_cpus() -> None:
+def test_a_running_pod_that_asks_for_other_cpus_keeps_what_it_has() -> None:
     state = write_checkpoint("static", State(CPUSet.parse("0-3,5-15"), {"a": {"app": CPUSet.parse("4")}}))
     plan = ask(manifest("a", 2), **ONE_NODE, reserved_system_cpus="0", checkpoint=state)
-    assert whys(plan) == {"a": "container app wants 2 CPUs, and has CPUs 4"}
+    assert (whys(plan), cpus(plan)) == ({}, {"a": "4"})
 
 
 def test_other_refusals_say_it_themselves() -> None:

@@ -19,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
     ConfigurationError,
     CPUManagerError,
     RefusedError,
+    noted,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import (
@@ -31,11 +32,15 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     Starts,
     predict_values,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import report
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import (
+    report,
+    with_memory_state,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     config_after,
     config_if_certain,
+    memory_plan,
     planned_config,
     predict_configuration,
     predict_start,
@@ -46,6 +51,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import wanted_settings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
+    ROLLBACK,
     ChangeTerms,
     rollout_report,
 )
@@ -156,9 +162,15 @@ def check_found(node: Node, case: Case) -> None:
     assert ("checkpoint" in subjects(answer)) == (judgement.verdict == REFUSED)
     assert plan["found_refusal"] == answer["found_refusal"]
     # A state that is refused is reset, unless nobody can tell by what it is to be judged.
-    assert plan["starts"] == ((with_checkpoint if config is None else prediction).starts is not False)
+    memory = memory_plan(node, prediction)
+    left = with_states(node, prediction, checkpoint if config is None else None, memory.kept)
+    assert (plan["starts"], plan["unknown"]) == (left.starts, [doubt.to_dict() for doubt in left.unknown])
     assert ("would_not_start" in kinds) == (plan["starts"] is False)
-    assert plan["unknown"] == [doubt.to_dict() for doubt in prediction.unknown]
+    # What cannot be determined is the same for all, and each of it is a note.
+    assert told["unknown"] == plan["unknown"]
+    report_of_drift = noted(with_memory_state(answer, memory, memory.reason)["notes"])
+    for said in (plan, report_of_drift, rollout_report(node, {}, ChangeTerms(ROLLBACK))):
+        assert said["note_checks"].count("start-uncertain") == len(left.unknown)
     if config is None:
         with pytest.raises(RefusedError):
             planned_config(node, wanted_settings(node, parameters))
@@ -225,8 +237,9 @@ def check_wanted(node: Node, wanted: Mapping[str, Any]) -> None:
     # Where the change brings nothing with it, the states stay, and those of the kubelet as it is decide.
     kinds = {refusal["kind"] for refusal in plan["refusals"]}
     assert ("would_not_start" in kinds) == (plan["starts"] is False)
+    assert (plan["starts"] is None) == (plan["starts"] is not False and plan["unknown"] != [])
     if config is not None:
-        assert plan["starts"] is True
+        assert plan["starts"] is not False
         assert config_after(starts) == config
     elif starts.planned.refusal is not None:
         assert plan["starts"] is False

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import with_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import MemoryPlan
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
     rollout_report,
-    with_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.planned import WHOLE, configure, memory_state, plan
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
