@@ -26,37 +26,39 @@ _TOPMOST = tuple(
 )
 
 
-def out_of_reach(tree: Tree, online: CPUSet) -> CPUSet:
-    """Return the online CPUs that the topmost cgroup lacks, but for those of partitions; none where it is not known.
+def out_of_reach(tree: Tree) -> tuple[CPUSet, CPUSet]:
+    """Return the online CPUs, and those of them that the topmost cgroup lacks, but for those of partitions.
 
-    Nor of a machine that is only asked about, whose cgroups are not those of the node.
+    Both are empty where that is not known.
     """
     try:
-        if CPUSet.parse(tree.read_value(_ONLINE) or "") != online:
-            return CPUSet()
+        online = CPUSet.parse(tree.read_value(_ONLINE) or "")
         text = next(filter(None, map(tree.read_value, _TOPMOST)), None)
         lacking = CPUSet() if text is None else online - CPUSet.parse(text)
     except CPUManagerError:
-        return CPUSet()
-    if not lacking:
-        return lacking
-    # Imported here: on hardly any node is one lacking.
-    from .partitions import owned_on
+        return CPUSet(), CPUSet()
+    if lacking:
+        # Imported here: on hardly any node is one lacking.
+        from .partitions import owned_on
 
-    return lacking - owned_on(tree)
+        lacking -= owned_on(tree)
+    return online, lacking
 
 
-def reach_notes(tree: Tree, online: CPUSet) -> list[str]:
-    """Return a note on these CPUs, if there are any."""
-    lacking = out_of_reach(tree, online)
+def reach_notes(tree: Tree) -> list[str]:
+    """Return a note on the CPUs that are out of reach, if there are any."""
+    online, lacking = out_of_reach(tree)
     return [Note(OUT_OF_REACH, "%s; %s" % (_problem(lacking, online), REMEDY))] if lacking else []
 
 
-def check_reach(tree: Tree, online: CPUSet) -> None:
-    """Raise RefusedError where the kubelet would give containers CPUs on which nothing can run."""
-    lacking = out_of_reach(tree, online)
-    if lacking:
-        raise RefusedError(_problem(lacking, online), where=tree.root, remedy=REMEDY, kind=OUT_OF_REACH)
+def check_reach(tree: Tree, asked_of: CPUSet) -> None:
+    """Raise RefusedError where the kubelet would give containers CPUs on which nothing can run.
+
+    asked_of: the online CPUs of the machine in question, which may be another one than the node.
+    """
+    online, lacking = out_of_reach(tree)
+    if lacking and online == asked_of:
+        raise RefusedError(_problem(lacking, online), remedy=REMEDY, kind=OUT_OF_REACH)
 
 
 def _problem(lacking: CPUSet, online: CPUSet) -> str:

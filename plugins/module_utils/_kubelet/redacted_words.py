@@ -25,13 +25,19 @@ _PATH = re.compile(r"/[\w./-]{0,200}", re.ASCII)
 _NAME = re.compile(r"--[a-z][a-z0-9_-]{0,60}|-[A-Za-z]", re.ASCII)
 _LONG_NAME = re.compile(r"-[a-z][a-z0-9_-]{0,60}", re.ASCII)
 _VERBOSITY = re.compile(r"-v=?[0-9]{1,3}")
-_NEGATIVE = re.compile("-[0-9]{1,9}(?:[nmu]?s|[mh])?")
+# A number below zero and what it begins, as a duration or the memory of a NUMA node.
+_NEGATIVE = re.compile("-[0-9]")
 # Words that choose what a program does, and programs that start programs.
 _COMMANDS = frozenset(
     ("agent", "bash", "controller", "daemon", "env", "exec", "kubelet", "kubelite", "run", "server", "sh", "single")
     + ("start", "worker", ";")
 )
+# What a kubelet's own switch may have behind it by mistake.
+_CHOICES = frozenset(
+    ("best-effort", "container", "none", "None", "pod", "restricted", "single-numa-node", "static", "Static")
+)
 _SWITCHED = ("", "true", "false")
+_DEEPEST = 3
 _PROGRAM = re.compile(r"[-@:+!|]{0,9}[\w./-]{1,200}", re.ASCII)
 _ASSIGNED = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 # A variable of the shell's form, without and with braces.
@@ -39,11 +45,14 @@ VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)
 BLANKS = " \t\r\n"
 
 
-def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
+def words_redacted(words: Sequence[str], has_program: bool = True, depth: int = 0) -> list[str]:
     """The words of a command line without its secrets, as many as before.
 
-    has_program: whether the first is a program, unlike in a variable.
+    has_program: whether the first is a program, unlike in a variable. depth: of how many words it is a part; of what is
+    a part of many, nothing is kept.
     """
+    if depth > _DEEPEST:
+        return [REDACTED] * len(words)
     found: list[str] = []
     # The flag before, if a value is to follow it.
     waiting = ""
@@ -51,7 +60,7 @@ def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
     for word in words:
         name, equals, value = word.partition("=")
         if waiting and (is_known(waiting) or not is_known(name)):
-            found.append(_value(waiting, word))
+            found.append(_value(waiting, word, depth))
             waiting = ""
             continue
         waiting = ""
@@ -60,11 +69,11 @@ def words_redacted(words: Sequence[str], has_program: bool = True) -> list[str]:
             is_over = True
             found.append(word)
         elif is_over or is_program or not word.startswith("-"):
-            found.append(_positional(word, is_program))
+            found.append(_positional(word, is_program, depth))
         elif _VERBOSITY.fullmatch(word):
             found.append(word)
         elif equals:
-            found.append("%s=%s" % (_name(name, equals), _value(name, value)))
+            found.append("%s=%s" % (_name(name, equals), _value(name, value, depth)))
         else:
             found.append(_name(name, ""))
             waiting = name if takes_value(name) else ""
@@ -95,16 +104,16 @@ def _name(name: str, equals: str) -> str:
     return "-" + REDACTED
 
 
-def _value(name: str, value: str) -> str:
+def _value(name: str, value: str, depth: int) -> str:
     """What takes the place of a flag's value. A header's name is no secret."""
     if name == HANDED_ON:
-        (word,) = words_redacted(["--" + value.lstrip("-")], has_program=False)
+        (word,) = words_redacted(["--" + value.lstrip("-")], False, depth + 1)
         return word[len("--") :] if word.startswith("--") else word
     if is_secret(name):
         return ",".join(map(_header, value.split(","))) if is_header(name) else REDACTED
     if is_known(name):
-        if value.startswith("-") and not _NEGATIVE.fullmatch(value):
-            return words_redacted([value], has_program=False)[0]
+        if value.startswith("-") and not _NEGATIVE.match(value):
+            return words_redacted([value], False, depth + 1)[0]
         return address_redacted(value, keep_path=_flag(name) != MANIFEST_URL)
     is_kept = value in _SWITCHED or is_variables(value)
     return value if is_kept or (_OF_PATH.search(name) and _PATH.fullmatch(value)) else REDACTED
@@ -121,7 +130,7 @@ def is_variables(word: str) -> bool:
     return not VARIABLE.sub("", word)
 
 
-def _positional(word: str, is_program: bool) -> str:
+def _positional(word: str, is_program: bool, depth: int) -> str:
     name, _equals, rest = word.partition("=")
     # What ends with these signs is base64, and no assignment.
     if rest.strip("=") and _ASSIGNED.fullmatch(name):
@@ -129,11 +138,12 @@ def _positional(word: str, is_program: bool) -> str:
     if any(sign in word for sign in BLANKS):
         # A command line in one word: what k3s writes over its own, or what a shell is given.
         inner = split_words(word)
-        found = words_redacted(inner, is_program)
+        found = words_redacted(inner, is_program, depth + 1)
         return word if found == inner else " ".join(map(quoted_word, found))
     if _PROGRAM.fullmatch(word) and (is_program or posixpath.basename(word) in _COMMANDS):
         return word
-    return word if word in _COMMANDS or word in _SWITCHED or is_variables(word) else REDACTED
+    is_kept = word in _COMMANDS or word in _CHOICES or word in _SWITCHED or is_variables(word)
+    return word if is_kept else REDACTED
 
 
 def quoted_word(word: str) -> str:

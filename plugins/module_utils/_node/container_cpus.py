@@ -15,9 +15,10 @@ from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, NodeError, Note
 from .._base.tree import Tree
-from .._cgroup.hierarchy import Hierarchy, lineage
+from .._cgroup.hierarchy import ROOT, Hierarchy, lineage
 from .._cgroup.kubepods import Kubepods
 from .._containers.crictl import LoggedContainer, find_names
+from .._host.partitions import Partition, read_partitions
 from ..cpuset import CPUSet
 from ..state.acceptance import STATIC
 from ..state.assignments import State
@@ -261,6 +262,9 @@ class Observed(NamedTuple):
     affinities: Mapping[str, CPUSet]
     # Where more can be read of them.
     hierarchy: Hierarchy
+    # All partitions of the node, and the CPUs of its topmost cgroup; None where it shows none.
+    partitions: Sequence[Partition] = ()
+    topmost: CPUSet | None = None
 
     def pod_names(self) -> dict[str, str]:
         """{pod UID: its namespace and name}, of those whose name is known."""
@@ -304,6 +308,8 @@ def observe(
             hierarchy.effective_cpus_of(paths),
             _affinities(hierarchy, running),
             hierarchy,
+            read_partitions(hierarchy),
+            hierarchy.effective_cpus(ROOT),
         ),
         [],
     )

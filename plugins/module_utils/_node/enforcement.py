@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import CPUManagerError, Note
-from .._cgroup.hierarchy import ROOT, lineage, parent_of
-from .._host.partitions import Partition, owned_cpus, read_partitions
+from .._cgroup.hierarchy import lineage, parent_of
+from .._host.partitions import owned_cpus
 from ..cpuset import CPUSet
 from ..state.acceptance import STATIC
 from ..state.assignments import State
@@ -73,11 +73,10 @@ def compare(observed: Observed, policy_name: str | None, state: State | None) ->
         *_fences(observed, exclusive),
     ]
     lost = lost_in(observed, state)
-    partitions = read_partitions(observed.hierarchy)
     notes = [
         *_unfenced(observed, exclusive),
-        *_narrow(observed, exclusive, state.default_cpu_set, partitions),
-        *_no_partitions(observed, partitions),
+        *_narrow(observed, exclusive, state.default_cpu_set),
+        *_no_partitions(observed),
         *_idle(observed, state),
         *lost_notes(lost),
         *_bound(observed),
@@ -218,11 +217,11 @@ def _unfenced(observed: Observed, exclusive: CPUSet) -> Iterator[str]:
         )
 
 
-def _narrow(observed: Observed, exclusive: CPUSet, shared: CPUSet, partitions: Sequence[Partition]) -> Iterator[str]:
+def _narrow(observed: Observed, exclusive: CPUSet, shared: CPUSet) -> Iterator[str]:
     lacking: dict[str, CPUSet] = {}
     # What the topmost cgroup lacks is told of the node; what a container has as a partition is lacking above it.
-    reachable = (observed.hierarchy.effective_cpus(ROOT) or observed.online) - owned_cpus(
-        part for part in partitions if not set(lineage(part.path)).isdisjoint(observed.kubelets)
+    reachable = (observed.topmost or observed.online) - owned_cpus(
+        part for part in observed.partitions if not set(lineage(part.path)).isdisjoint(observed.kubelets)
     )
     for path in observed.kubelets:
         # Only Guaranteed pods have exclusive CPUs, and they are in no class's cgroup.
@@ -239,9 +238,9 @@ def _narrow(observed: Observed, exclusive: CPUSet, shared: CPUSet, partitions: S
         yield Note("kubepods-narrow", text)
 
 
-def _no_partitions(observed: Observed, partitions: Sequence[Partition]) -> Iterator[str]:
+def _no_partitions(observed: Observed) -> Iterator[str]:
     containers = {container.cgroup: container for container in observed.running}
-    for part in partitions:
+    for part in observed.partitions:
         container = containers.get(part.path)
         if container is not None and part.problem:
             text = "container %s is to be a partition of the kind %s, and the kernel does not take it for one: %s"

@@ -382,7 +382,7 @@ class Node:
         is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self.kubelet_notes()
-        notes += reach_notes(self.tree, self.topology.online)
+        notes += reach_notes(self.tree)
         if self.kubelet_pid is not None:
             notes += not_restarted_notes(self)
         return [*notes, *program_notes(self.tree), *self.unfinished()]

@@ -375,7 +375,7 @@ def _memory_of(node: Node) -> int:
     if not set(_SIZES) <= set(sizes):
         raise UntriedError("%s does not say how much memory is free" % _MEMINFO)
     configuration = node.found()[0]
-    hard = None if configuration is None else configuration.values.get(HARD)
+    hard = None if configuration is None else configuration.given((HARD,)).value
     total, available, free, inactive = (sizes[name] for name in _SIZES)
     return memory_for(min(available, free + inactive), kept_free(hard, total))
 

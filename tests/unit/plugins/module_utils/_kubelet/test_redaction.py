@@ -273,7 +273,10 @@ def test_long_texts_take_time_that_grows_with_their_length(redact: Callable[[str
             count += 1
             return trace
 
-        text = "a://" * (unit == ":") + unit * (length // len(unit))
+        number = length // len(unit)
+        # Each quote has its end, or systemd understands none of it.
+        number -= number % 2 if unit == "anchor '" else 0
+        text = "a://" * (unit == ":") + unit * number
         before = sys.gettrace()
         sys.settrace(trace)  # type: ignore[arg-type]
         try:
