@@ -168,7 +168,10 @@ def said_redacted(text: str, words: Sequence[str] = (), secrets: Iterable[str] =
 
     words: those of its command line, without the program. secrets: what is secret in its configuration.
     """
-    given = {piece for pair in zip(words, words_redacted(words, has_program=False)) for piece in _left_out(*pair)}
+    shown = words_redacted(words, has_program=False)
+    # What another word shows all the same is no secret.
+    known = {word.partition("=")[2] or word for word in shown}
+    given = {piece for pair in zip(words, shown) for piece in _left_out(*pair) if piece not in known}
     for secret in sorted({*given, *secrets}, key=len, reverse=True):
         for form in _forms(secret) if len(secret) >= _SHORTEST else ():
             if form in text:

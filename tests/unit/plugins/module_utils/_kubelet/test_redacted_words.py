@@ -110,6 +110,7 @@ def test_a_kubelet_starts_with_what_stays() -> None:
         ([], 'FLAG: --manifest-url="https://h/hunter2"', 'FLAG: --manifest-url="redacted"'),
         # A short value would be found everywhere, and so would a part of a word.
         (["--vendor-level", "3"], "line 3, column 31", "line 3, column 31"),
+        (["--vendor-ca=/run/ca.crt", "--client-ca-file=/run/ca.crt"], "no file: /run/ca.crt", "no file: /run/ca.crt"),
         (["--vendor-mode", "hidden"], "the hiddenPodPath is hidden", "the hiddenPodPath is redacted"),
         (["--config=/etc/x", "--v=2"], 'FLAG: --config="/etc/x" --v=2', 'FLAG: --config="/etc/x" --v=2'),
         (["--cpu-manager-policy=magic"], 'unknown policy: "magic"', 'unknown policy: "magic"'),
