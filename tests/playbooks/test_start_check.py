@@ -112,6 +112,10 @@ def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     }
 
 
+# What of kubeadm's own source has the kubelet's flags.
+WRITER = "nodeRegistration.kubeletExtraArgs of kubeadm's configuration"
+
+
 def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     """Cgroups that are not saved, a flag that is gone, a drop-in file without head."""
     hosts: dict[str, dict[str, Any]] = {}
@@ -129,7 +133,8 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     config = root / CONFIG["xeon"]
     config.write_text(config.read_text(encoding="utf-8") + enforced, encoding="utf-8")
     root = stateless("flag", "xeon", kubelet_version="1.36")
-    (root / "var/lib/kubelet/kubeadm-flags.env").write_text(
+    flags = root / "var/lib/kubelet/kubeadm-flags.env"
+    flags.write_text(
         'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.10"\n', encoding="utf-8"
     )
     drop_in = stateless("headless", "edge") / "etc/kubernetes/kubelet/config.json.d/10-cpus.conf"
@@ -158,7 +163,7 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
         {
             "text": "unknown flag: --pod-infra-container-image",
             "cause": "Kubernetes 1.35 removed this flag",
-            "remedy": "remove it",
+            "remedy": "remove it; it is in %s, and %s writes it there again" % (flags, WRITER),
             "fatal": True,
             "where": "--pod-infra-container-image",
             "context": "failed to parse kubelet flag: ",

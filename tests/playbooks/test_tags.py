@@ -37,7 +37,7 @@ def test_a_tag_chooses_the_plan_or_the_plan_with_its_change(playbook: str) -> No
     assert tags == sorted(tags, key=lambda of_play: of_play == CHANGES)
     assert PLANS in tags
     assert [of_play for of_play in tags if of_play not in (PLANS, CHANGES)] == []
-    assert "changing='kubelet_plan'" in plays[tags.index(CHANGES)]["hosts"]
+    assert "planned=true" in plays[tags.index(CHANGES)]["hosts"]
 
 
 @pytest.mark.parametrize("playbook", ["plan", "propose", "simulate", "impact", "try_upgrade"])

@@ -219,8 +219,8 @@ def in_service_error(plan: Mapping[str, Any]) -> RefusedError:
 
 
 # Which rollout a fleet goes back from. Rollouts are named by the times at which the controller began them, and the
-# nodes say which they have had. That a node says so proves nothing: nodes do not decide for others if as many name
-# another.
+# nodes say which they have had. That a node says so proves nothing: a single node does not decide for others, and of
+# several, what the others say is told before anything is done.
 
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?(\+00:00)?", re.ASCII)
@@ -292,10 +292,12 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
         return _stop("; ".join(["no node has had a rollout that it could go back from", *reasons]), [])
     newest = candidates[0]
     others = {host for candidate in candidates[1:] for host in candidate.hosts}.difference(newest.hosts)
-    if len(newest.hosts) <= len(others):
-        says = "names" if len(newest.hosts) == 1 else "name"
-        problem = "only %s %s the last rollout, and others name another: " % (few(newest.hosts), says)
-        ways_out = "if that is so, as where it ended early, %s; if not, %s" % (_NAME_IT, _LEAVE_OUT)
+    if len(newest.hosts) == 1 and others:
+        problem = "only %s names the last rollout, and others name another: " % newest.hosts[0]
+        ways_out = "if that is so, as for a canary, %s; if not, %s" % (
+            _NAME_IT,
+            _LEAVE_OUT.replace("these nodes", "it"),
+        )
         return _stop(problem + ways_out, candidates)
     told = newest.where + _without(newest, candidates, said)
     if newest.nodes or not candidates[1:]:
