@@ -73,7 +73,7 @@ def pod(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str, Any]]
 @contextmanager
 def as_service(pid: int) -> Iterator[None]:
     """While a process is in the cgroup of a kubelet's service, as systemd has it."""
-    top = next(path for path in map(Path, PLACES) if (path / "cgroup.procs").exists())
+    (top, *_others) = [path for path in map(Path, PLACES) if (path / "cgroup.procs").exists()]
     before = Path("/proc/%d/cgroup" % pid).read_text(encoding="ascii")
     service = top / "kubenode-test.slice/kubelet.service"
     service.mkdir(parents=True, exist_ok=True)

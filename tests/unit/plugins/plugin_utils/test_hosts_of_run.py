@@ -36,7 +36,7 @@ VARIABLES: dict[str, Any] = {
 
 def shown(answer: Any) -> Any:
     """What a host's answer is, in a few words."""
-    return str(answer["msg"]).split(" (")[0] if "msg" in answer else answer
+    return str(answer["msg"]).partition(" (")[0] if "msg" in answer else answer
 
 
 def test_a_play_without_fixed_values_reads_no_host_with_facts_of_ours() -> None:

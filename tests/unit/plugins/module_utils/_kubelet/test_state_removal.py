@@ -87,10 +87,10 @@ def test_what_a_unit_does_to_the_state_before_the_kubelet_starts(command: str, h
 def test_each_command_around_the_kubelet_counts(setting: str, tmp_path: Path) -> None:
     write(tmp_path, UNIT, b"[Service]\nExecStart=/usr/bin/kubelet\n")
     write(tmp_path, UNIT + ".d/20-states.conf", ("[Service]\n%s=%s%s\n" % (setting, RM, CPUS)).encode())
-    (removal,) = removals(Tree(str(tmp_path)), "kubelet", [CPUS, MEMORY]).values()
+    found = removals(Tree(str(tmp_path)), "kubelet", [CPUS, MEMORY])
     # After the start, the kubelet writes it again.
     how = UNCLEAR if setting == "ExecStartPost" else SURE
-    assert removal == (how, "%s in %s" % (setting, tmp_path / (UNIT + ".d/20-states.conf")))
+    assert found == {CPUS: (how, "%s in %s" % (setting, tmp_path / (UNIT + ".d/20-states.conf")))}
 
 
 def test_a_command_that_a_drop_in_takes_back_does_not_count(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_resize_that_the_checkpoint_does_not_have_is_refused_where_cpus_are_al
 
 def with_devices(left: Left, **containers: str) -> Left:
     """This container of each has a device."""
-    ((name, container),) = containers.items()
+    name, container = next(iter(containers.items()))
     content = device_state({GPU: ["x", "y"]}, ("uid-" + name, {"1": ["x"]}), container=container)
     return left._replace(others=OtherManagers(device_state=content))
 
