@@ -170,8 +170,8 @@ def said_redacted(text: str, words: Sequence[str] = (), secrets: Iterable[str] =
     """
     shown = words_redacted(words, has_program=False)
     # What another word shows all the same is no secret.
-    known = {word.partition("=")[2] or word for word in shown}
-    given = {piece for pair in zip(words, shown) for piece in _left_out(*pair) if piece not in known}
+    kept = {word.partition("=")[2] or word for word in shown}
+    given = {piece for pair in zip(words, shown) for piece in _left_out(*pair) if piece not in kept}
     for secret in sorted({*given, *secrets}, key=len, reverse=True):
         for form in _forms(secret) if len(secret) >= _SHORTEST else ():
             if form in text:
