@@ -32,7 +32,8 @@ _OF_EACH_SERVER = ("v1", "apps/v1", "batch/v1")
 _PHRASES = {status.phrase: status.value for status in HTTPStatus}
 # kubernetes.core returns the status of HTTP of some calls alone. Of all others it is in the text, as the library
 # kubernetes writes its errors (ApiException, DynamicApiError), or as the API server's object Status.
-_STATUS = re.compile(r"\b(\d{3})\)?\nReason: |\"code\": ?(\d{3})\b")
+# Proxies and webhooks in between write HTTP before it.
+_STATUS = re.compile(r"\b(\d{3})\)?\nReason: |\"code\": ?(\d{3})\b|\bHTTP(?:/[\d.]+)? (\d{3})\b")
 _CONFLICT = re.compile(r"\"reason\": ?\"Conflict\"")
 # Where nothing has answered, all that there is is how urllib3 and http.client write it.
 _BROKEN = re.compile(
@@ -146,7 +147,7 @@ def _status(answer: Mapping[str, Any], texts: list[str]) -> int | None:
     if answer.get("reason") in _PHRASES:
         return _PHRASES[answer["reason"]]
     found = next(filter(None, map(_STATUS.search, texts)), None)
-    return None if found is None else int(found[1] or found[2])
+    return None if found is None else int(next(filter(None, found.groups())))
 
 
 def read_cluster(

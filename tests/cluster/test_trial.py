@@ -107,6 +107,14 @@ def test_a_refusal_is_in_the_kubelets_own_words(node: LiveNode, name: str) -> No
     assert not answer["prediction_differs"]
 
 
+def test_a_state_that_the_unit_removes_is_not_there_in_a_trial(node: LiveNode) -> None:
+    node.write(CHECKPOINT, saved("none", "").decode("ascii"))
+    drop_in = "[Service]\nExecStartPre=/bin/rm -f %s\n" % CHECKPOINT
+    node.write("/etc/systemd/system/kubelet.service.d/clean.conf", drop_in)
+    answer = node.tried()
+    assert (answer["starts"], answer["prediction"]["starts"], answer["prediction_differs"]) == (True, True, False)
+
+
 def test_what_is_planned_is_tried(node: LiveNode) -> None:
     """A node of the policy none gets the policy static; with its checkpoint no kubelet would start."""
     node.configure({"cpuManagerPolicy": "none"})

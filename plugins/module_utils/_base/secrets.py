@@ -25,7 +25,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(
-    "[-_](?:file|path|dir|config|webhook|ttl)$|policy$|^(?:add-dir-header|skip-headers|skip-log-headers)$",
+    "[-_]?(?:file|path|dir|config|webhook|ttl)$|policy$|^(?:add-dir-header|skip-headers|skip-log-headers)$",
     re.IGNORECASE,
 )
 # The one header that is.

@@ -15,7 +15,7 @@ from .allocation import OtherManagers, Question
 from .beside_cpus import device_checkpoint, memory_for_plan
 from .pods_seen import pods_seen
 from .readmission import Fate, Written, fates_of, loss_notes
-from .start_check import state_removals
+from .start_check import removed_states
 
 if TYPE_CHECKING:
     from .node import Node
@@ -29,7 +29,7 @@ def fates_at_start(
     with_requests: also of those of which no state has anything, which only another rule can refuse. Nothing where the
     kubelet would not start.
     """
-    removed = {path: None for path, removal in state_removals(node).items() if removal.is_sure}
+    removed = removed_states(node)
     after = node.on(OverlaidTree(node.tree, {**files, **removed})) if files or removed else node
     configuration, _problem = after.found()
     if configuration is None:

@@ -580,6 +580,11 @@ def state_removals(node: Node) -> dict[str, Removal]:
     return removals(node.tree, service, node.state_paths) if service and has_unit(node.tree, service) else {}
 
 
+def removed_states(node: Node) -> dict[str, None]:
+    """Return {path: None} of the managers' states that the kubelet's unit surely removes before it starts."""
+    return {path: None for path, removal in state_removals(node).items() if removal.is_sure}
+
+
 def _if_kept(removal: Removal | None, found: Iterable[Finding | Unknown]) -> Iterator[Finding | Unknown]:
     """What is found of a state, as far as the kubelet finds that state at its start."""
     if removal is not None and removal.is_sure:
@@ -659,11 +664,8 @@ def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str =
 
 def _stored_states(node: Node) -> tuple[bytes | CheckpointError | None, bytes | MemoryStateError | None]:
     """What the kubelet's managers read at their start; errors where they cannot."""
-    removed = state_removals(node)
-    checkpoint, memory_state = (
-        None if path in removed and removed[path].is_sure else stored_state(node.tree, path)
-        for path in node.state_paths
-    )
+    removed = removed_states(node)
+    checkpoint, memory_state = (None if path in removed else stored_state(node.tree, path) for path in node.state_paths)
     return CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint, memory_state
 
 

@@ -69,7 +69,7 @@ from .._node.start_check import (
     predict_start,
     predicted_starts,
     read_sources,
-    state_removals,
+    removed_states,
     stored_state,
     with_states,
 )
@@ -473,8 +473,7 @@ def _start_of(node: Node, prediction: Prediction, wanted: Mapping[str, object]) 
 
 def _is_removed(node: Node) -> bool:
     """Whether the kubelet's unit removes the CPU manager's state before each start."""
-    removal = state_removals(node).get(node.checkpoint_path)
-    return removal is not None and removal.is_sure
+    return node.checkpoint_path in removed_states(node)
 
 
 def refused_start(node: Node, wanted: Mapping[str, object]) -> PlannedStart:

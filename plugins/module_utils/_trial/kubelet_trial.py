@@ -24,7 +24,7 @@ from .._kubelet.redacted_words import said_redacted, secrets_in
 from .._kubelet.start.predict import Prediction
 from .._node.exclusive import read_exclusive
 from .._node.node import Node
-from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone
+from .._node.start_check import ALWAYS, AUTO, NEVER, planned_contents, predict_alone, removed_states
 from ..cpuset import CPUSet
 from .trial_cgroups import TrialCgroups
 from .trial_paths import added_flags, trial_words
@@ -252,7 +252,7 @@ def _planned(
         written = planned_contents(with_files(node, files), wanted) if wanted else {}
     except RefusedError as error:
         raise UntriedError("what is wanted is not written on this node: %s" % error) from error
-    contents: dict[str, bytes | None] = {**files, **written}
+    contents: dict[str, bytes | None] = {**files, **written, **removed_states(node)}
     planned = with_files(node, contents)
     values: Mapping[str, Any] = {}
     with suppress(CPUManagerError):  # which the kubelet will refuse, too

@@ -46,6 +46,7 @@ PASSING: dict[str, dict[str, Any]] = {
         "msg": "MODULE FAILURE\nSee stdout/stderr for the exact error",
         "module_stderr": "kubernetes.dynamic.exceptions.InternalServerError: 500\nReason: Internal Server Error\n",
     },
+    "a proxy in between": {"msg": "Failed to patch node due to: HTTP 502 Bad Gateway"},
     "nobody listens": {"msg": REFUSED_LINE},
     "reset": {"msg": "x: ('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer'))"},
     "closed": {"msg": "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))"},

@@ -127,10 +127,11 @@ def test_what_a_kubelet_says_has_no_secret_of_its_configuration() -> None:
         "staticPodURLHeader": {"X": ["Bearer hunter3", "hunter4"]},
         "authentication": {"webhook": {"vendorToken": "hunter5"}},
         "maxPods": 110,
+        "tlsPrivateKeyFile": "/pki/kubelet.key",
     }
-    said = "maxPods: 110, https://h/hunter2, hunter3, hunter4, hunter5 and the Bearer"
+    said = "maxPods: 110, /pki/kubelet.key, https://h/hunter2, hunter3, hunter4, hunter5 and the Bearer"
     assert said_redacted(said, (), secrets_in(values)) == (
-        "maxPods: 110, https://h/redacted, redacted, redacted, redacted and the Bearer"
+        "maxPods: 110, /pki/kubelet.key, https://h/redacted, redacted, redacted, redacted and the Bearer"
     )
 
 
