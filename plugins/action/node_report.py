@@ -19,7 +19,7 @@ from ..module_utils._base.errors import CPUManagerError, InputError
 from ..module_utils._kubelet.settings import SETTINGS
 from ..plugin_utils.controller_action import validated
 from ..plugin_utils.guarded_action import FOREIGN_FACT, GuardedAction, failure_of
-from ..plugin_utils.report.answers import FAILED, NO_KUBELET, UNREACHABLE, collected, text, time_of
+from ..plugin_utils.report.answers import NO_KUBELET, UNREACHABLE, collected, time_of, was_read, why_unread
 from ..plugin_utils.report.assemble import ReportTerms, assemble
 from ..plugin_utils.report.checks import API, IMPACT, LOOKS, NODES
 from ..plugin_utils.report.configz import AskedAPI, read_configz, read_node
@@ -36,6 +36,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "fleet": {"type": "str", "default": ""},
     "waivers": {"type": "list", "default": []},
     "hide_names": {"type": "bool", "default": False},
+    "may_lack_kubelet": {"type": "bool", "default": False},
     "textfile": {"type": "path"},
     "ask_kubelet": {"type": "bool", "default": False},
     "look_at": {"type": "list", "elements": "str", "choices": list(LOOKS), "default": []},
@@ -96,14 +97,14 @@ class ActionModule(GuardedAction):
         now = time.time()
         self._show_progress(own["directory"], task_vars, now)
         node = collected(host, result.answer)
-        is_read = _is_read(node)
+        is_read = was_read(node, own["may_lack_kubelet"])
         told = {"changed": False, "status": node["status"], "file": path}
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], ReportTerms("", now))["nodes"]
             metrics = node_metrics({**shown, "answer": node}, result.looked_at)
             told.update(self._write(metrics, own["textfile"], task_vars))
         # Last: that the text file was written makes no node a node that was read.
-        return told if is_read else {**told, "failed": True, "msg": text(node["message"])}
+        return told if is_read else {**told, "failed": True, "msg": why_unread(node)}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any], InputError | None]:
         """The arguments that are not for the node, those that are, and what is wrong with the former."""
@@ -129,13 +130,15 @@ class ActionModule(GuardedAction):
         for_node["hide_names"] = own["hide_names"]
         answer = self._answer(for_node, task_vars)
         node = collected(host, answer)
-        is_read = _is_read(node)
+        is_read = was_read(node, own["may_lack_kubelet"])
         running = self._running(own, host, answer) if is_read and own["ask_kubelet"] else {}
         is_running = is_read and node["status"] != NO_KUBELET
         looks = self._looks(own, for_node, task_vars) if is_running and own["look_at"] else {}
         if IMPACT in looks:
             looks[IMPACT] = self._impact(own, host, answer, looks[IMPACT])
-        return Result(host, time_of(time.time()), answer, running, waivers, looks, own["fleet"])
+        return Result(
+            host, time_of(time.time()), answer, running, waivers, looks, own["fleet"], own["may_lack_kubelet"]
+        )
 
     def _of_variables(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
         names = dict(for_node.get("option_names") or {})
@@ -222,7 +225,3 @@ class ActionModule(GuardedAction):
         line = Progress(directory, run_of(os.getppid()), len(hosts)).advance(now)
         if line:
             Display().display(line)
-
-
-def _is_read(node: Mapping[str, Any]) -> bool:
-    return node["status"] not in (FAILED, UNREACHABLE)

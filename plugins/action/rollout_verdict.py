@@ -117,7 +117,8 @@ class ActionModule(GuardedAction):
         hosts = _Hosts(task_vars)
         need = cluster_need(map(hosts.__getitem__, task_vars["ansible_play_hosts"]))
         back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (given["rollback_of"], given["told"])
-        plan = plan_text(collect(hosts.plans()), given["skip_hosts_without_kubelet"])
+        asks_settings = given["change"] == "rollout"
+        plan = plan_text(collect(hosts.plans()), given["skip_hosts_without_kubelet"], asks_settings)
         told = back + plan if given["told"] else plan
         keep_order({"changing": [host for host, plan in hosts.plans().items() if changes(plan)]})
         return {"run": _now(), "told": told, **need._asdict()}

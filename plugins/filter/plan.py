@@ -10,15 +10,23 @@ from typing import Any, Callable, Collection, Mapping
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils._base.errors import CPUManagerError
 from ..plugin_utils.report.answers import collect
 from ..plugin_utils.rollout.texts import change_summary, trial_text
 from ..plugin_utils.rollout.verdict import refusal
 
 
 def _change_summary(
-    plans: Mapping[str, object], left: Collection[str], check_mode: bool = False, skip_no_kubelet: bool = False
+    plans: Mapping[str, object],
+    left: Collection[str],
+    check_mode: bool = False,
+    skip_no_kubelet: bool = False,
+    asks_settings: bool = True,
 ) -> str:
-    return change_summary(collect(plans), left, check_mode, skip_no_kubelet)
+    try:
+        return change_summary(collect(plans), left, check_mode, skip_no_kubelet, asks_settings)
+    except CPUManagerError as error:
+        raise AnsibleFilterError(str(error)) from None
 
 
 def _plan_refusal(plan: object, skip_no_kubelet: bool = False, done_so_far: str = "") -> str:

@@ -16,9 +16,9 @@ description:
   - Returns the hosts of C(cpu_manager_canaries) and C(cpu_manager_hosts), in this order, for the keyword C(hosts) of a
     play.
   - It fails before anything is read where one of them is mistyped, so that it matches no host, where C(--limit) leaves
-    none of them, or where C(cpu_manager_serial) or C(cpu_manager_max_fail_percentage) is no size of a batch or no
-    percentage. Ansible itself would go on without the canaries, with all hosts at once, or would end successfully
-    without a host.
+    none of them, where C(--tags) and C(--skip-tags) leave no task of the whole run, or where C(cpu_manager_serial) or
+    C(cpu_manager_max_fail_percentage) is no size of a batch or no percentage. Ansible itself would go on without the
+    canaries, with all hosts at once, or would end successfully without a host.
 options:
   changing:
     description:
@@ -73,6 +73,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._base.errors import InputError
 from ..plugin_utils.hosts_of_run import HostsOfRun, kept_order
+from ..plugin_utils.run_tags import check_tags
 from ..plugin_utils.scope import batches, changes, check_batches, in_order, one_pattern, pattern_of, scope_of
 
 
@@ -95,6 +96,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         if context.CLIARGS.get("syntax"):
             return ["all"]
         try:
+            check_tags(context.CLIARGS)
             canaries = value("cpu_manager_canaries", [])
             check_batches(value("cpu_manager_serial", 1), value("cpu_manager_max_fail_percentage", 0), canaries)
             scope = scope_of(

@@ -86,6 +86,13 @@ options:
         M(kubenode.cpu_manager.rollout_info).
     type: bool
     default: false
+  may_lack_kubelet:
+    description:
+      - Whether a host without a kubelet is left out on purpose, as a bastion is.
+      - Otherwise, such a host counts as one that could not be read, and the task fails for it. It may have a kubelet
+        that was not found, as with the root directory of another machine.
+    type: bool
+    default: false
   textfile:
     description:
       - A file on the node, for the textfile collector of its node exporter. By default none is written. In check mode

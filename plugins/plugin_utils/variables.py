@@ -17,6 +17,8 @@ from ..module_utils._base.errors import InputError
 from ..module_utils._kubelet.settings import SETTINGS
 
 _ROLE_PREFIX, _PLAYBOOK_PREFIX = "kubelet_", "cpu_manager_"
+# A variable of this name that has settings as keys is meant to be several ones.
+_ROLE, _TEMPLATE = "kubelet", "{{"
 
 # What an operator can set beside the settings: the options of the roles, and the variables of the playbooks.
 _KNOWN = (
@@ -122,24 +124,31 @@ for _name in sorted(KNOWN):
     _JOINED[_name.replace("_", "")] = _name
 
 
-def misspelled(names: Iterable[str]) -> list[dict[str, str]]:
+def misspelled(names: Iterable[str] | Mapping[str, object]) -> list[dict[str, str]]:
     """The names that have no effect and are meant to, each with the one that was probably meant: {name, meant}.
 
     These are nearly one of ours, or begin as nothing but ours; meant is empty where no name of ours is near. A name
     that only shares the prefix kubelet or cache is another's, and left alone.
+    names: of a mapping the values are looked at, too, as Ansible has them before templates are resolved.
     """
-    given = frozenset(names)
+    values = names if isinstance(names, Mapping) else dict.fromkeys(names)
     near: dict[str, list[str]] = {}
-    found = ((name, _meant(name, given, near)) for name in sorted(given - KNOWN - INTERNAL - _OTHERS))
+    found = [(name, _meant(name, values, near)) for name in sorted(values.keys() - KNOWN - INTERNAL - _OTHERS)]
+    inside = values.get(_ROLE)
+    keys = sorted(map(str, inside)) if isinstance(inside, Mapping) else ()
+    found += [("%s.%s" % (_ROLE, key), _ROLE_PREFIX + key) for key in keys if _ROLE_PREFIX + key in KNOWN]
     return [{"name": name, "meant": meant} for name, meant in found if meant is not None]
 
 
-def _meant(name: str, given: frozenset[str], near: dict[str, list[str]]) -> str | None:
-    """What was meant; None for a name of another. near: as _candidates has it."""
-    # The option of a module in place of the role's variable, unless it is what that is made of.
+def _meant(name: str, values: Mapping[str, object], near: dict[str, list[str]]) -> str | None:
+    """What was meant; None for a name of another. values: of the host. near: as _candidates has it."""
+    # The option of a module in place of the role's variable, unless that may be made of it.
     prefixed = _ROLE_PREFIX + name
     if name.startswith(_PLAYBOOK_PREFIX) and prefixed in KNOWN:
-        return None if prefixed in given else prefixed
+        value = values.get(prefixed, "")
+        return None if value is None or _TEMPLATE in str(value) else prefixed
+    if "-" in name and name.replace("-", "_") in KNOWN:
+        return name.replace("-", "_")
     best = min(_candidates(name, near), default=None) or min(_longer_by_a_word(name), default=None)
     if best:
         return best[-1]
@@ -236,7 +245,7 @@ _REMOVE = "%(name)s is no variable of this collection, whose names begin so: rem
 
 def check_names(task_vars: Mapping[str, Any]) -> None:
     """Refuse a host that has a variable that is meant to be one of ours, and is none. Raises InputError."""
-    wrong = misspelled(str(name) for name in task_vars)
+    wrong = misspelled(task_vars)
     if wrong:
         said = "; ".join((_RENAME if found["meant"] else _REMOVE) % found for found in wrong[:_MOST])
         more = "; and %d more" % (len(wrong) - _MOST) if len(wrong) > _MOST else ""

@@ -62,7 +62,7 @@ def report_of(
         for name, look in (looks or {}).items()
     }
     plain, plain_looks = json.loads(_on_the_node(json.dumps([answer, seen]), root))
-    result = Result(HOST, "2026-11-23T15:00:00Z", plain, running, [], plain_looks)
+    result = Result(HOST, "2026-11-23T15:00:00Z", plain, running, [], plain_looks, may_lack_kubelet=True)
     return assemble([result], ReportTerms("CPU drift report", 1795446245.0))
 
 

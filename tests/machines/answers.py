@@ -350,7 +350,9 @@ def result(
     looks: Any = None,
 ) -> Result:
     """What a look gave; without an answer that of a node with drift."""
-    return Result(host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers), looks or {})
+    return Result(
+        host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers), looks or {}, "", True
+    )
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -44,7 +44,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Report:
     flags.write_text("kubelet-arg:\n- cpu-manager-policy=none\n", encoding="utf-8")
     hosts = {name: {"kubelet_node_root": str(fleet / name), **WANTED} for name in (*managed, *others)}
     before = fingerprint(fleet)
-    report = make_report(directory / "run", hosts)
+    report = make_report(directory / "run", hosts, "-e", "cpu_manager_skip_hosts_without_kubelet=true")
     assert fingerprint(fleet) == before
     return report
 
@@ -74,3 +74,14 @@ def test_hosts_without_a_kubelet_are_named(elsewhere: Report) -> None:
     assert checks_of(bastion) == ["kubelet-missing"]
     assert "No kubelet: bastion\n" in elsewhere.run.output
     assert "bastion" in Tags(elsewhere.page).text
+
+
+def test_no_gate_passes_where_no_kubelet_was_found(tmp_path: Path) -> None:
+    """As with a root that is forgotten or misspelled: nothing was read, so nothing is as wanted."""
+    write_tree(parse_name(MACHINE).topology(), tmp_path / "node", parse_name(MACHINE).whole())
+    hosts = {"worker": {"kubelet_node_root": str(tmp_path / "node")}}
+    for gate in ("never", "unread", "danger", "drift"):
+        report = make_report(tmp_path / gate, hosts, "-e", "drift_report_fail_on=" + gate)
+        assert report.run.status != 0, report.run.account()
+        assert (report.nodes["worker"]["state"], report.report["summary"]["exit_status"]) == ("failed", 1)
+        assert "no kubelet runs here, and there is no file of one" in report.nodes["worker"]["message"]

@@ -63,17 +63,22 @@ def test_what_tags_do_to_a_node(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts = {"epyc": {"kubelet_node_root": str(node), "kubelet_cpu_manager_reconcile_period": "7s"}}
     before = fingerprint(node)
 
-    def run(name: str, *arguments: str) -> str:
-        played = ansible_playbook(tmp_path / name, "kubenode.cpu_manager.rollout", hosts, *arguments)
-        assert played.status == 0, played.account()
+    def run(name: str, *arguments: str, playbook: str = "rollout", status: int = 0) -> str:
+        played = ansible_playbook(tmp_path / name, "kubenode.cpu_manager." + playbook, hosts, *arguments)
+        assert (played.status == 0) is (status == 0), played.account()
         return played.output
 
     planned = run("plan", "--tags", "plan")
     assert "cpu_manager_reconcile_period: " in planned
     assert fingerprint(node) == before
-    for name, arguments in {"drain": ("--tags", "drain"), "no-plan": ("--skip-tags", "plan")}.items():
-        assert "Show the plan" not in run(name, *arguments)
-        assert fingerprint(node) == before
+    # What leaves nothing of a run would be green with nothing read.
+    for playbook, there in {"verify": "report", "rollout": "change, plan"}.items():
+        said = run(playbook, "--tags", "verify", playbook=playbook, status=1)
+        assert "--tags verify: leaves no task of this run, so no node would be read; the tags here are " + there in said
+    said = run("no-plan", "--skip-tags", "plan", status=1)
+    assert "1 node not read in this run, so nothing was changed (epyc)" in " ".join(said.split())
+    assert "Show the plan" not in said
+    assert fingerprint(node) == before
     # All of the change, also what is included as it goes on.
     assert "changed 1, unchanged 0, left out 0, failed 0" in run("change", "--tags", "change")
     assert fingerprint(node) != before

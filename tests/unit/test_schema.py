@@ -132,7 +132,7 @@ def test_a_report_that_is_made_is_as_its_schema_says() -> None:
             "a", LOOKED_AT, ANSWER, {"cpu_manager_policy": "none"}, [{"check": "policy-differs", "until": "2027-01-01"}]
         ),
         Result("b", LOOKED_AT, {"failed": True, "msg": "x"}, {}, []),
-        Result("c", LOOKED_AT, {"status": "no kubelet"}, {}, []),
+        Result("c", LOOKED_AT, {"status": "no kubelet"}, {}, [], may_lack_kubelet=True),
         Problem("x.json", "is cut off", "copy it again"),
     ]
     made = assemble(results, ReportTerms("CPU drift report", 1795446245, "east", ["a", "b", "c", "d"]))

@@ -294,7 +294,8 @@ class Node:
             "no kubelet runs here, and there is no file of one",
             where=self.tree.root,
             remedy="take a host that has none, as a bastion or one of etcd alone, out of the hosts of the play"
-            " (cpu_manager_hosts of the playbooks); of one that has a kubelet, %s" % remedy,
+            " (cpu_manager_hosts of the playbooks), or leave out such hosts with"
+            " cpu_manager_skip_hosts_without_kubelet; of one that has a kubelet, %s" % remedy,
             kind="no_kubelet",
         )
 

@@ -264,6 +264,21 @@ def collected(host: str, answer: object) -> dict[str, Any]:
     return {"host": host, "status": UNREACHABLE, "message": answer.get("msg", "the node could not be reached")}
 
 
+def was_read(node: Mapping[str, object], may_lack_kubelet: bool) -> bool:
+    """Whether a report has something to say of one dict of collect().
+
+    may_lack_kubelet: whether a host without a kubelet is left out on purpose, as a bastion is. Any other one may have
+    a kubelet that was not found, as below another root.
+    """
+    return node["status"] not in (FAILED, UNREACHABLE) and (may_lack_kubelet or node["status"] != NO_KUBELET)
+
+
+def why_unread(node: Mapping[str, object]) -> str:
+    """Why nothing was read of one dict of collect()."""
+    notes = [node.get("message"), *items(node.get("notes"))] if node["status"] == NO_KUBELET else [node.get("message")]
+    return text(next(filter(None, notes), "the node gave no reason"))
+
+
 def view(node: Mapping[str, object]) -> ReportedView:
     """What is shown of one dict of collect(), as texts and lists of texts. It raises nothing."""
     return {

@@ -37,7 +37,9 @@ from .answers import (
     text,
     time_of,
     view,
+    was_read,
     ways_of,
+    why_unread,
 )
 from .checks import CHECKS, DANGER, LOOKS, NOTE, SEVERITIES, Check, check_of_subject
 from .looks import shown_looks, source_of
@@ -477,8 +479,10 @@ def _ended(waiver: Mapping[str, object], until: str) -> ReportedFinding:
 REFUSED, MISSING, STALE = "refused", "missing", "stale"
 # The worst first.
 STATES = (REFUSED, UNREACHABLE, FAILED, MISSING, STALE, DRIFT, NO_KUBELET, NOTHING_WANTED, CLEAN)
+# A node in one of these was not compared with anything: it counts neither as wanted nor as different.
+UNCOMPARED_STATES = (NOTHING_WANTED, NO_KUBELET)
 # Of a node in one of these, nothing is to be done.
-AS_WANTED_STATES = (CLEAN, NOTHING_WANTED, NO_KUBELET)
+CALM_STATES = (CLEAN, *UNCOMPARED_STATES)
 # Of a node in one of these, it is not known how it is.
 UNKNOWN_STATES = frozenset((FAILED, UNREACHABLE, MISSING, STALE))
 # Of these, there is nothing that was read: looked_at is when that was tried.
@@ -598,9 +602,9 @@ def _empty_node(host: str, state: str, message: str, looked_at: str = "") -> Mea
 def _node(result: Result, terms: ReportTerms, groups: Groups) -> MeasuredNode:
     answer = collected(result.host, result.answer)
     seen = view(answer)
-    if answer["status"] in (FAILED, UNREACHABLE):
-        message = seen["message"] or "the node gave no reason"
-        return _empty_node(result.host, answer["status"], message, result.looked_at)
+    if not was_read(answer, result.may_lack_kubelet):
+        state = UNREACHABLE if answer["status"] == UNREACHABLE else FAILED
+        return _empty_node(result.host, state, why_unread(answer), result.looked_at)
     findings = findings_of(seen, answer, result.running, result.looks)
     waive(findings, result.waivers, time_of(terms.made)[:10])
     state = _state(seen["status"], findings)

@@ -17,7 +17,7 @@ import re
 from typing import Iterable, Iterator, Sequence
 
 from ...module_utils._base.quantity import counted
-from .assemble import AS_WANTED_STATES, hosts_by_gone
+from .assemble import CALM_STATES, hosts_by_gone
 from .shapes import Count, Report
 from .terminal import ages_of, cell, counted_states, folded, host_names, remedies, summary_line
 from .trend import Point, last_reports, point_of, verdict
@@ -135,7 +135,7 @@ def _add_checks(sheet: _Sheet, report: Report) -> None:
 
 
 def _nodes(report: Report) -> Iterator[tuple[_Rows, int]]:
-    for fold in folded([node for node in report["nodes"] if node["state"] not in AS_WANTED_STATES]):
+    for fold in folded([node for node in report["nodes"] if node["state"] not in CALM_STATES]):
         start = (_code(host_names(fold.hosts)), _words(fold.state))
         rows: list[Sequence[str]] = []
         if fold.message or not fold.rows:

@@ -39,7 +39,7 @@ HELP = {
     "kubenode_cpu_pool_cpus": "CPUs that are exclusive, reserved, or neither: shared.",
     "kubenode_cpu_stranded_cpus": "Shared CPUs that no container can get for itself, though the scheduler counts them.",
     "kubenode_cpu_oldest_finding_timestamp_seconds": "When the oldest finding of the check was first seen.",
-    "kubenode_cpu_nodes_as_wanted_percent": "The share of nodes that are as wanted, rounded down.",
+    "kubenode_cpu_nodes_as_wanted_percent": "The share of the compared nodes that are as wanted, rounded down.",
     "kubenode_cpu_report_grade": "1 for the grade of the report, 0 for the others.",
     "kubenode_cpu_owner_nodes": "Nodes of the fleet by who writes the configuration of the kubelet.",
     "kubenode_cpu_report_outcome": "1 for the outcome of the report, 0 for the others.",

@@ -22,7 +22,7 @@ from urllib.parse import quote
 from jinja2 import Environment, StrictUndefined
 
 from ...module_utils._base.quantity import counted
-from .assemble import hosts_by_gone
+from .assemble import CALM_STATES, hosts_by_gone
 from .shapes import MeasuredNode, Report, ReportedFinding, ReportedGroup
 from .terminal import host_names
 from .trend import point_of, verdict
@@ -53,8 +53,6 @@ TILES = (
     ("unread", "not read", True),
     ("quiet", "not compared", False),
 )
-# States whose nodes are a list of names, as nothing is wrong with them.
-CALM = ("clean", "nothing wanted", "no kubelet")
 
 _WORST_FIRST = ("danger", "drift", "unread", "good", "quiet")
 _FACTS = ("machine", "kernel", "kubelet", "runtime")
@@ -233,7 +231,8 @@ def _section(group: ReportedGroup, nodes: Sequence[MeasuredNode], usual: Mapping
     states = Counter(node["state"] for node in nodes)
     name = "none" if group["id"] is None else str(group["id"])
     calm: list[dict[str, Any]] = []
-    for state in CALM:
+    # Nodes that are a list of names, as nothing is wrong with them.
+    for state in CALM_STATES:
         rows = [node for node in nodes if node["state"] == state]
         if rows:
             calm.append({"state": state, "kind": KINDS[state], "nodes": rows, "open": len(rows) <= _FEW})
@@ -246,9 +245,9 @@ def _section(group: ReportedGroup, nodes: Sequence[MeasuredNode], usual: Mapping
             ((number, state, KINDS.get(state, "unread")) for state, number in states.items()),
             key=lambda count: (_WORST_FIRST.index(count[2]), -count[0]),
         ),
-        "nodes": [node for node in nodes if node["state"] not in CALM],
+        "nodes": [node for node in nodes if node["state"] not in CALM_STATES],
         "calm": [{**part, "rows": [_calm_row(node) for node in part["nodes"]]} for part in calm],
-        "rows": [_row(node) for node in nodes if node["state"] not in CALM],
+        "rows": [_row(node) for node in nodes if node["state"] not in CALM_STATES],
         "text": " ".join("%s=%s" % fact if fact[0] not in _FACTS else fact[1] for fact in _facts(group)),
         "map": group["map"],
         "size": len(nodes),

@@ -5,9 +5,10 @@
 """The result files of nodes and the files of reports: one for each node and look, so that a fleet is looked at in
 parts.
 
-A file holds {"schema_version", "kind", "fleet", "host", "looked_at", "answer", "running", "waivers", "looks"}; its
-schema is docs/schema/node-1.json. `running` has the settings that the running kubelet reports, empty where it was
-not read; `looks` has what the node answered to each look that was wanted, by the names in LOOKS.
+A file holds {"schema_version", "kind", "fleet", "host", "looked_at", "answer", "running", "waivers", "looks",
+"may_lack_kubelet"}; its schema is docs/schema/node-1.json. `running` has the settings that the running kubelet
+reports, empty where it was not read; `looks` has what the node answered to each look that was wanted, by the names in
+LOOKS.
 """
 
 from __future__ import annotations
@@ -217,6 +218,8 @@ class Result(NamedTuple):
     looks: Mapping[str, object] = {}
     # Empty where it was given no name.
     fleet: str = ""
+    # Whether a host without a kubelet is left out on purpose. Of any other one it is not known how its node is.
+    may_lack_kubelet: bool = False
 
 
 class Problem(NamedTuple):
@@ -358,7 +361,8 @@ def read_result(path: str, fleet: str = "") -> Result:
     if not isinstance(looks, dict):
         raise NodeError("has no answer of the node", path, again)
     named = content.get("fleet")
-    return Result(host, str(looked_at), answer, running, waivers, looks, named if isinstance(named, str) else "")
+    fleet = named if isinstance(named, str) else ""
+    return Result(host, str(looked_at), answer, running, waivers, looks, fleet, content.get("may_lack_kubelet") is True)
 
 
 def _parsed(path: str) -> object:

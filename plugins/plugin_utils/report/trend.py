@@ -14,8 +14,8 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted
-from .answers import mapping, seconds_of
-from .assemble import AS_WANTED_STATES, items_of, read_report
+from .answers import CLEAN, mapping, seconds_of
+from .assemble import UNCOMPARED_STATES, items_of, read_report
 from .checks import NOTE
 from .shapes import Report
 from .terminal import ages_of, cell
@@ -38,6 +38,7 @@ class Point(NamedTuple):
     """A report in short."""
 
     made: str
+    # How many were compared with wanted settings, or could not be read.
     nodes: int
     # How many are as wanted; a node that could not be read is none of them.
     as_wanted: int
@@ -66,8 +67,8 @@ def point_of(report: Mapping[str, object]) -> Point:
     rows = [row for row in map(mapping, items_of(summary, "checks")) if row.get("severity") != NOTE]
     return Point(
         str(report.get("made")),
-        sum(states.values()),
-        sum(states.get(state, 0) for state in AS_WANTED_STATES),
+        sum(nodes for state, nodes in states.items() if state not in UNCOMPARED_STATES),
+        states.get(CLEAN, 0),
         summary.get("outcome") == "danger",
         {str(row.get("check")): _count(row.get("nodes")) for row in rows},
     )
@@ -139,7 +140,7 @@ def trend(report: Report, history: Sequence[Point]) -> str:
 def verdict(point: Point) -> str:
     """The grade and its reason in a sentence."""
     if not point.nodes:
-        return "There is no node to grade."
+        return "No node was compared with wanted settings, so there is no grade."
     danger = "; a kubelet would not start, or would refuse its state" if point.is_danger else ""
     said = "%d of %s as wanted" % (point.as_wanted, counted(point.nodes, "node"))
     return "Grade %s: %s%s." % (point.grade, said, danger)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any, Collection, Mapping, Sequence
 
-from ..report.answers import FAILED, NO_KUBELET, UNREACHABLE, line, mapping, view
+from ...module_utils._base.errors import RefusedError
+from ...module_utils._base.quantity import counted
+from ..report.answers import FAILED, NO_KUBELET, NOTHING_WANTED, UNREACHABLE, line, mapping, view
 
 # What became of a fleet in a run that changes nodes, as one line. Pure.
 
@@ -24,35 +26,46 @@ def change_summary(
     left: Collection[str],
     check_mode: bool = False,
     skip_no_kubelet: bool = False,
+    asks_settings: bool = True,
 ) -> str:
     """How many nodes were changed, and what comes next.
 
     nodes: what answers.collect() made of the last result of rollout_info of each host. left: the hosts that have
-    neither failed nor been lost. check_mode: nothing was changed.
+    neither failed nor been lost. check_mode: nothing was changed. asks_settings: whether the change brings nodes to
+    wanted settings. Raises RefusedError for nodes that are left and were not read.
     """
     changed, unchanged, without, failed = 0, 0, 0, []
+    unread: list[str] = []
+    unset: list[str] = []
     for node in nodes:
+        unset += [line(node["host"])] if asks_settings and node["status"] == NOTHING_WANTED else []
         if node["host"] not in left:
             failed.append(line(node["host"]))
+        elif node["status"] in (FAILED, UNREACHABLE):
+            unread.append(line(node["host"]))
         elif skip_no_kubelet and node["status"] == NO_KUBELET:
             without += 1
         elif node.get("actions") or node.get("journal"):
             changed += 1
         else:
             unchanged += 1
+    if unread:
+        what = "%s not read in this run, so nothing was changed%s" % (counted(len(unread), "node"), _named(unread))
+        raise RefusedError(what, remedy="run the playbook without --skip-tags plan")
     if failed:
         following = "see why above, and run again"
     elif check_mode and changed:
         following = "run it without --check"
     else:
         following = _REPORT
-    return "%s %d, unchanged %d, left out %d, failed %d%s; next: %s" % (
+    return "%s %d, unchanged %d, left out %d, failed %d%s%s; next: %s" % (
         "would change" if check_mode else "changed",
         changed,
         unchanged,
         without,
         len(failed),
         _named(failed),
+        "; no setting is wanted of %s%s" % (counted(len(unset), "node"), _named(unset)) if unset else "",
         following,
     )
 
@@ -64,22 +77,26 @@ def _named(hosts: Sequence[str]) -> str:
     return " (%s%s)" % (", ".join(hosts[:_NAMED]), " and %d more" % more if more > 0 else "")
 
 
+_UNSET = "No setting is wanted of: %s (no variable such as kubelet_cpu_manager_policy is set for them)"
 # Of a trial; none takes a tenth.
 _MOST_SECONDS = 3600
 # What stays of a terminal's 80 where Ansible indents a text.
 _COLUMNS = 72
 
 
-def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False) -> str:
+def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False, asks_settings: bool = True) -> str:
     """Nodes of which the same is to be said stand together; those of which nothing is come last.
 
-    nodes: what answers.collect() made of the results of rollout_info.
+    nodes: what answers.collect() made of the results of rollout_info. asks_settings: as in change_summary().
     """
     stories: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    quiet, without = [], []
+    quiet: list[str] = []
+    without: list[str] = []
+    unset: list[str] = []
     for node in nodes:
         shown = view(node)
         host, status = shown["host"], shown["status"]
+        unset += [host] if asks_settings and status == NOTHING_WANTED else []
         if status == NO_KUBELET and skip_no_kubelet:
             without.append(host)
         elif status != UNREACHABLE:
@@ -94,6 +111,7 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
         for (story, by), hosts in stories.items()
     ]
     parts += _wrapped("Nothing to do: %s" % ", ".join(quiet)) if quiet else []
+    parts += _wrapped(_UNSET % ", ".join(unset)) if unset else []
     parts += _wrapped("Without a kubelet, left out: %s" % ", ".join(without)) if without else []
     return "\n".join(parts)
 

@@ -95,7 +95,8 @@ def test_no_name_of_the_collection_s_own_is_misspelled() -> None:
         ("cpu_manager_host", "cpu_manager_hosts"),
         ("reconcile_stat", "reconcile_state"),
         ("drift_report_titel", "drift_report_title"),
-        # Underscores and capitals.
+        # Underscores, capitals and hyphens.
+        ("kubelet-cpu-manager-policy", "kubelet_cpu_manager_policy"),
         ("kubelet_cpumanager_policy", "kubelet_cpu_manager_policy"),
         ("kubelet_cpu__manager_policy", "kubelet_cpu_manager_policy"),
         ("kubelet_kube_config", "kubelet_kubeconfig"),
@@ -169,6 +170,19 @@ def test_a_name_that_only_shares_a_prefix_is_left_alone(name: str) -> None:
 
 def test_what_our_variable_is_made_of_is_left_alone() -> None:
     assert misspelled(["kubelet_cpu_manager_policy", "cpu_manager_policy"]) == []
+    made: dict[str, object] = {"kubelet_cpu_manager_policy": "{{ policy }}", "policy": "{{ cpu_manager_policy }}"}
+    assert misspelled({**made, "cpu_manager_policy": "static"}) == []
+
+
+def test_the_option_of_a_module_beside_the_variable_has_no_effect() -> None:
+    variables = {"kubelet_cpu_manager_policy": "none", "cpu_manager_policy": "static"}
+    assert misspelled(variables) == [{"name": "cpu_manager_policy", "meant": "kubelet_cpu_manager_policy"}]
+
+
+def test_a_variable_that_has_the_settings_as_keys_is_several_ones() -> None:
+    variables = {"kubelet": {"cpu_manager_policy": "static", "max_pods": 110}}
+    assert misspelled(variables) == [{"name": "kubelet.cpu_manager_policy", "meant": "kubelet_cpu_manager_policy"}]
+    assert misspelled({"kubelet": {"max_pods": 110}}) == misspelled({"kubelet": "1.36"}) == []
 
 
 def test_a_word_that_is_missing_late_is_meant_rather() -> None:

@@ -65,9 +65,9 @@ def test_the_start() -> None:
         "## CPU drift report of `east-1`\n\n**danger**: 13 nodes: 2 clean, 1 nothing wanted, 1 no kubelet, 4 drift, "
     )
     assert "\nMade `2026-11-23T15:04:05Z`.\n" in markdown(report())
-    verdict = "Grade F: 4 of 13 nodes as wanted; a kubelet would not start, or would refuse its state."
+    verdict = "Grade F: 2 of 11 nodes as wanted; a kubelet would not start, or would refuse its state."
     assert "\n\n%s\n\n" % verdict in markdown(report())
-    assert "\n\nThere is no node to grade.\n\n" in markdown(report([]))
+    assert "\n\nNo node was compared with wanted settings, so there is no grade.\n\n" in markdown(report([]))
 
 
 def test_states_and_checks() -> None:

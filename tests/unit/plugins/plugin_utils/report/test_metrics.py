@@ -90,7 +90,7 @@ def test_the_figures_of_a_fleet() -> None:
         "kubenode_cpu_pool_cpus": {("east", "exclusive"): 6, ("east", "shared"): 132, ("east", "reserved"): 6},
         "kubenode_cpu_stranded_cpus": {("east",): 6},
         # Four of thirteen.
-        "kubenode_cpu_nodes_as_wanted_percent": {("east",): 30},
+        "kubenode_cpu_nodes_as_wanted_percent": {("east",): 18},
         "kubenode_cpu_report_grade": {("east", grade): int(grade == "F") for grade in "ABCDF"},
         "kubenode_cpu_owner_nodes": {("east", "kubeadm"): 8},
         "kubenode_cpu_report_exit_status": {("east",): 3},

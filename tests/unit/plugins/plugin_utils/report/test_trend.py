@@ -38,7 +38,8 @@ def drifting(count: int, check: str = "policy-differs", state: str = "drift", **
         (fleet(18, *drifting(1), node("gone", "missing")), "C"),
         (fleet(15, *drifting(5)), "D"),
         (fleet(999, *drifting(1, "checkpoint-refused", "refused")), "F"),
-        (fleet(0, node("a", "no kubelet"), node("b", "nothing wanted")), "A"),
+        (fleet(0, node("a", "no kubelet"), node("b", "nothing wanted")), ""),
+        (fleet(0, *drifting(11), node("bastion", "no kubelet")), "D"),
         (fleet(999, node("gone", "unreachable")), "B"),
         (fleet(0), ""),
     ],
@@ -66,8 +67,10 @@ def test_a_single_report_and_none_at_all() -> None:
     assert trend(fleet(0), []).splitlines()[1:] == [
         "grade                                  -",
         "nodes as wanted, %                     -",
-        "There is no node to grade.",
+        "No node was compared with wanted settings, so there is no grade.",
     ]
+    bastion = trend(fleet(0, *drifting(11), node("bastion", "no kubelet")), [])
+    assert bastion.splitlines()[-1] == "Grade D: 0 of 11 nodes as wanted."
     danger = trend(fleet(1, *drifting(1, "checkpoint-refused", "refused")), [])
     assert "Grade F: 1 of 2 nodes as wanted; a kubelet would not start" in danger
 
