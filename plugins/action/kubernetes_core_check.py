@@ -34,6 +34,8 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
 class ActionModule(GuardedAction):
     """Looks for the collection here, and for the library where its modules run."""
 
+    READS_NODE = False
+
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,7 +102,8 @@ class ActionModule(GuardedAction):
         if own["textfile"] and node["status"] != UNREACHABLE:
             (shown,) = assemble([result], ReportTerms("", now))["nodes"]
             metrics = node_metrics({**shown, "answer": node}, result.looked_at)
-            told.update(self._write(metrics, own["textfile"], task_vars))
+            place = {name: for_node[name] for name in ("root",) if name in for_node}
+            told.update(self._write({**place, "path": own["textfile"], "content": metrics}, task_vars))
         # Last: that the text file was written makes no node a node that was read.
         return told if is_read else {**told, "failed": True, "msg": why_unread(node)}
 
@@ -204,9 +205,9 @@ class ActionModule(GuardedAction):
         except AnsibleError as error:
             return {"failed": True, "msg": str(error)}
 
-    def _write(self, content: str, path: str, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """Write figures on the node; what the result has to have of it."""
-        written = self._ran(_TEXTFILE, {"path": path, "content": content}, task_vars)
+    def _write(self, figures: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """Write figures on the node; what the result has to have of it. figures: arguments of the module."""
+        written = self._ran(_TEXTFILE, figures, task_vars)
         return {name: written[name] for name in ("changed", "failed", "msg") if name in written}
 
     def _running(self, own: Mapping[str, Any], host: str, answer: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ _TIMEOUT: dict[str, dict[str, Any]] = {"timeout": {"type": "int", "default": 60}
 class ActionModule(GuardedAction):
     """Runs in the worker of the node, and its module on the host that the task is delegated to."""
 
+    READS_NODE = False
+
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ MODULES = ("command", "copy", "file", "service", "stat", "systemd_service", "wai
 class ActionModule(GuardedAction):
     """Runs in the worker of the node."""
 
+    READS_NODE = False
+
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:

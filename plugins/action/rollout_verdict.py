@@ -91,6 +91,8 @@ _LIVE_PODS = ["status.phase!=Succeeded", "status.phase!=Failed"]
 class ActionModule(GuardedAction):
     """Each step of a run has its verdict."""
 
+    READS_NODE = False
+
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:

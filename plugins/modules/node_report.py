@@ -96,7 +96,7 @@ options:
   textfile:
     description:
       - A file on the node, for the textfile collector of its node exporter. By default none is written. In check mode
-        it is not written.
+        it is not written; of a saved node it is one below its root, if its directory is there.
     type: path
   ask_kubelet:
     description:

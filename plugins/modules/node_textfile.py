@@ -32,7 +32,7 @@ attributes:
       - The file is always written, as what is there is not read.
 options:
   path:
-    description: The file. Its directory must exist.
+    description: The file. Its directory must exist; of a saved node without it, nothing is written.
     type: path
     required: true
   content:
@@ -59,6 +59,8 @@ file:
   sample: /var/lib/node_exporter/last_change.prom
 """
 
+import os
+
 from ..module_utils._base.ansible_module import Outcome, Parameters, run
 from ..module_utils._base.arguments import Arguments
 from ..module_utils._base.tree import Tree
@@ -67,6 +69,9 @@ from ..module_utils._base.untrusted import FIGURES_MODE, write_file
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     place = tree.path(parameters["path"])
+    if not tree.live and not os.path.isdir(os.path.dirname(place)):
+        # What a saved node has no directory for, nobody collects.
+        return Outcome({"file": place})
     if not check_mode:
         write_file(place, parameters["content"].encode("utf-8"), FIGURES_MODE)
     return Outcome({"file": place}, changed=True)

@@ -68,6 +68,7 @@ class ControllerAction(GuardedAction):
     """An action plugin that needs no connection. A plugin has its arguments and made()."""
 
     ARGUMENTS: Mapping[str, Mapping[str, object]] = {}
+    READS_NODE = False
 
     _supports_async = False
     _requires_connection = False

@@ -81,6 +81,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 _COLLECTION = "kubenode.cpu_manager"
+# The variable of a host that says where a saved node's files are.
+_ROOT = "kubelet_node_root"
 
 # By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
 _ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
@@ -177,6 +179,8 @@ class GuardedAction(_Gate):
 
     # Whether a misspelled variable of the host fails the task before it is done.
     CHECKS_NAMES = True
+    # Whether its module has the option root.
+    READS_NODE = True
 
     _supports_check_mode = True
     _supports_async = True
@@ -187,8 +191,13 @@ class GuardedAction(_Gate):
         try:
             check_facts(task_vars)
             # One that is done once is for all hosts, and the first of them answers for its own tasks alone.
-            if self.CHECKS_NAMES and _is_of_a_role_or_playbook(self._task) and not self._task.run_once:
+            is_ours = _is_of_a_role_or_playbook(self._task)
+            if self.CHECKS_NAMES and is_ours and not self._task.run_once:
                 check_names(task_vars)
+            if self.READS_NODE and not is_ours and _ROOT in task_vars:
+                # Else, a module that is called for a saved node would take this machine for it.
+                root = self._templar.template(task_vars[_ROOT])
+                self._task.args = {"root": root, **self._task.args}
             return _without_acts(self.act(task_vars), self)
         except CPUManagerError as error:
             return failure_of(error)

@@ -38,9 +38,16 @@ WAIVER = {"check": "reconcile-period-differs", "reason": "ticket 4711", "until":
 def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts = {name: {"kubelet_node_root": str(copy_of("epyc", name)), **PERIOD} for name in ("a1", "a2")}
     forms = ["json", "html", "junit", "prometheus", "markdown", "table"]
-    textfile = tmp_path / "node.prom"
+    # Of a saved node it is below its root, and nothing is where the node does not have the directory.
+    figures = tmp_path / "node"
+    place = figures.relative_to("/")
+    (Path(hosts["a1"]["kubelet_node_root"]) / place).mkdir(parents=True)
     run = report_playbook(
-        tmp_path, "drift_report", hosts, drift_report_forms=forms, drift_report_node_textfile=str(textfile)
+        tmp_path,
+        "drift_report",
+        hosts,
+        drift_report_forms=forms,
+        drift_report_node_textfile=str(figures / "node.prom"),
     )
     assert run.status == 0, run.account()
     report = read_report(tmp_path)
@@ -59,7 +66,9 @@ def test_all_forms_have_one_outcome(copy_of: CopyOf, tmp_path: Path) -> None:
     assert re.search(r"^2 nodes: 2 drift; .*outcome drift$", run.output, re.MULTILINE)
     # Two equal nodes are one row.
     assert re.search(r"^a\[1-2\] +drift", run.output, re.MULTILINE)
+    textfile = Path(hosts["a1"]["kubelet_node_root"]) / place / "node.prom"
     assert "kubenode_cpu_mispinned_containers 1\n" in textfile.read_text("utf-8")
+    assert not figures.exists()
 
 
 def test_nodes_are_looked_at_for_isolation_throttling_and_impact(tmp_path: Path) -> None:
@@ -284,12 +293,12 @@ def test_a_report_of_nodes_none_of_which_can_be_read(tmp_path: Path) -> None:
         "away": {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1},
     }
     # Whoever has the directories can put anything there, and neither stops the report nor moves a file of it.
-    own, linked = Foreign(tmp_path / "own"), Foreign(tmp_path / "linked")
+    own, linked = Foreign(broken / "own"), Foreign(broken / "linked")
     own.put("fifo")
     linked.directory.rmdir()
     linked.directory.symlink_to(linked.journal.parent)
     for name, foreign in (("broken", own), ("away", own), ("linked", linked)):
-        hosts[name]["drift_report_node_textfile"] = str(foreign.figures)
+        hosts[name]["drift_report_node_textfile"] = "/%s" % foreign.figures.relative_to(broken)
     run = report_playbook(tmp_path, "drift_report", hosts, drift_report_forms=["json", "table"])
     assert run.status != 0
     assert {node["host"]: node["state"] for node in read_report(tmp_path)["nodes"]} == {

@@ -24,6 +24,14 @@ WANTED: dict[str, Any] = {
 }
 
 
+def test_a_module_of_a_saved_node_reads_that_node(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Also where only the inventory says where the files are, as for `ansible -m`; not the machine that runs it."""
+    hosts = {node: {"kubelet_node_root": str(copy_of(node, node))} for node in ("xeon", "edge")}
+    run = ansible_playbook(tmp_path / "run", play(task("start_check")), hosts)
+    assert run.status == 0, run.account()
+    assert {host: run.results[host][0]["node"] for host in hosts} == {"xeon": "xeon", "edge": "edge"}
+
+
 def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
 

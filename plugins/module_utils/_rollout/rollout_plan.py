@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 from .._base.errors import CPUManagerError, NodeError, RefusedError, noted, option
 from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
-from .._base.tree import OverlaidTree, Tree
+from .._base.tree import SAID, OverlaidTree, Tree
 from .._base.versions import version_notes
 from .._host.systemd import has_service, has_systemd
 from .._kubelet.configuration import Configuration
@@ -591,7 +591,7 @@ def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManage
     node at another place may run its kubelet by a service of this machine, and has to name that.
     """
     if not node.tree.live:
-        return [] if service is not None else [_foreign(node, of)]
+        return [] if service is not None and not node.tree.exists(SAID) else [_foreign(node)]
     if not service or not has_systemd(node.tree) or has_service(node.tree, service):
         return []
     return [
@@ -601,12 +601,12 @@ def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManage
     ]
 
 
-def _foreign(node: Node, of: str) -> CPUManagerError:
+def _foreign(node: Node) -> CPUManagerError:
     return RefusedError(
         "%s is a saved node, and the service would be one of the machine that has its files"
         % node.tree.path("").rstrip("/"),
         option("manage_service"),
-        "remove it, or name the service in %s" % option(of),
+        "remove it: the services of a saved node run elsewhere",
         kind="saved_node",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import SAID, Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.systemd import has_service
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
@@ -66,10 +66,13 @@ def test_a_saved_node_has_no_service_but_one_that_is_named(root: Path) -> None:
     (refusal,) = service_refusals(Node(Tree(str(root))), None, OF)
     assert refusal.kind == "saved_node"
     assert str(refusal) == (
-        "manage_service: %s is a saved node, and the service would be one of the machine that has its files; remove it,"
-        " or name the service in service" % root
+        "manage_service: %s is a saved node, and the service would be one of the machine that has its files; remove it:"
+        " the services of a saved node run elsewhere" % root
     )
     assert service_refusals(Node(Tree(str(root))), "kubelet-of-a-test", OF) == []
+    (root / SAID.lstrip("/")).write_text("{}", encoding="utf-8")
+    (refusal,) = service_refusals(Node(Tree(str(root))), "kubelet-of-a-test", OF)
+    assert refusal.kind == "saved_node"
 
 
 NOTHING: dict[str, Any] = {"actions": [], "journal": None, "runtime": None, "refusals": []}
@@ -96,7 +99,6 @@ def test_a_plan_is_refused_for_each_service_that_it_stops(
     root: Path, plan: dict[str, Any], services: Services, missing: list[str]
 ) -> None:
     refusals = with_service_refusals(plan, Node(Tree(str(root))), services)["refusals"]
-    assert [refusal["remedy"] for refusal in refusals] == [
-        "remove it, or name the service in %s" % of for of in missing
-    ]
+    remedy = "remove it: the services of a saved node run elsewhere"
+    assert [refusal["remedy"] for refusal in refusals] == [remedy] * len(missing)
     assert {refusal["kind"] for refusal in refusals} <= {"saved_node"}
