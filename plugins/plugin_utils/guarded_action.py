@@ -120,6 +120,21 @@ def _shown(found: re.Match[str]) -> str:
     return written if visible == sign else visible.replace("\\", "\\\\")
 
 
+# Of the last line that a node wrote in place of an answer.
+_LONGEST_REASON = 300
+_NEEDED = "the node needs Python 3.8 or later, and its user the right to become root"
+
+
+def with_reason(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a module; of one that gave no answer, with what the node said of it instead.
+
+    Ansible's own message is that there is no JSON. What sudo, su or Python said is the last line of the errors.
+    """
+    lines = str(answer.get("module_stderr") or "").split("\n") if answer.get("failed") else []
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")[:_LONGEST_REASON]
+    return {**answer, "msg": "the module gave no answer: %s; %s" % (text(said), _NEEDED)} if said else dict(answer)
+
+
 class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """Everything that a node says comes through here, before Ansible reads it or warns of it."""
 
@@ -130,6 +145,10 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             said[name] = shown(said[name])
             said[name + "_lines"] = said[name].splitlines()
         return said
+
+    def _execute_module(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """The result of a module."""
+        return with_reason(super()._execute_module(*arguments, **options))
 
     def _configure_module(self, *arguments: Any, **options: Any) -> Any:
         """A module, packed with all that it imports.

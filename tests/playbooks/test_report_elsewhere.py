@@ -86,3 +86,17 @@ def test_no_gate_passes_where_no_kubelet_was_found(tmp_path: Path) -> None:
         assert report.run.status != 0, report.run.account()
         assert (report.nodes["worker"]["state"], report.report["summary"]["exit_status"]) == ("failed", 1)
         assert "no kubelet runs here, and there is no file of one" in report.nodes["worker"]["message"]
+
+
+def test_why_no_module_started_is_in_the_message(tmp_path: Path) -> None:
+    """Ansible's own message is that there is no JSON; what the node wrote, such as sudo, says why."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2\nexit 1\n", encoding="utf-8")
+    interpreter.chmod(0o755)
+    hosts = {"worker": {"kubelet_node_root": str(tmp_path), "ansible_python_interpreter": str(interpreter)}}
+    report = make_report(tmp_path / "run", hosts)
+    assert report.run.status != 0
+    assert report.nodes["worker"]["message"] == (
+        "the module gave no answer: sudo: a password is required; the node needs Python 3.8 or later, and its user the"
+        " right to become root"
+    )

@@ -33,6 +33,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.guarded_actio
     is_ours,
     needed,
     shown,
+    with_reason,
 )
 from ansible_collections.kubenode.cpu_manager.tests.support.own_variables import (
     FILES,
@@ -66,6 +67,25 @@ def test_the_collector_does_not_run_while_a_module_is_packed(monkeypatch: pytest
     monkeypatch.setattr(ActionBase, "_configure_module", packed)
     GuardedAction._configure_module(object.__new__(GuardedAction), "a.module", {}, {})
     assert (runs, gc.isenabled()) == ([False], True)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("Traceback:\n  x\nSyntaxError: future feature annotations is not defined\n", "SyntaxError: future feature"),
+        ("\x1b[2Jsu: Authentication failure\n\n", "\\x1b[2Jsu: Authentication failure"),
+        ("x" * 100000, "x" * 300 + ";"),
+    ],
+)
+def test_what_a_node_says_in_place_of_an_answer_is_the_reason(stderr: str, said: str) -> None:
+    answer = with_reason({"failed": True, "msg": "no JSON", "module_stderr": stderr})
+    assert str(answer["msg"]).startswith("the module gave no answer: " + said)
+    assert len(str(answer["msg"])) < 500
+
+
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "x", "module_stderr": "\n"}, {"module_stderr": "warned"}])
+def test_another_answer_stays_as_it_is(answer: dict[str, Any]) -> None:
+    assert with_reason(answer) == answer
 
 
 def test_what_failed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
