@@ -112,7 +112,7 @@ def check_batches(serial: object, max_fail_percentage: object, canaries: object 
     for size in sizes:
         if not _is_size(size):
             raise InputError(
-                "%r is no number of hosts from 1 on, no percentage such as 10%%, and not %s alone" % (size, AUTO),
+                "must be a number from 1, a percentage such as 10%%, or %s, and has %r" % (AUTO, size),
                 "cpu_manager_serial",
             )
     number = _whole(max_fail_percentage)

@@ -240,7 +240,7 @@ def _distance(written: str, name: str) -> int:
 # A host may have thousands.
 _MOST = 10
 _RENAME = "%(name)s is no variable of this collection, and %(meant)s is: rename it, or remove it"
-_REMOVE = "%(name)s is no variable of this collection, whose names begin so: remove it, or give it another name"
+_REMOVE = "%(name)s looks like a variable of this collection, but does not exist: remove it, or give it another name"
 
 
 def check_names(task_vars: Mapping[str, Any]) -> None:

@@ -149,7 +149,8 @@ def test_calls_that_fail_are_made_again_and_no_change_is_undone(
         door.begin(each_call(fault, times))
         command()
         failed = {call.what for call in door.failed}
-        assert failed, (command, fault)
+        # A repair drains nobody, and asks for nothing.
+        assert bool(failed) is (command.__name__ != "repair"), (command, fault)
         assert failed == {call.what for call in door.calls if call.before == 0}
         count("calls that failed", len(door.failed))
 

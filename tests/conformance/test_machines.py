@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Real machines' /sys must read as hwloc reads it: NAME.tar.xz and NAME.expected.json in ../shared/machines."""
+"""Real machines' /sys must read as hwloc reads it: NAME.tar.xz and NAME.expected.json in SAVED_MACHINES."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ODD_FOR_CPUINFO = {
 each_machine = pytest.mark.parametrize("name", NAMES or ["none"])
 
 
-@pytest.mark.skipif(not NAMES, reason="%s is not there" % MACHINES)
+@pytest.mark.usefixtures("unpack")
 def test_there_are_machines() -> None:
     assert len(NAMES) >= 36
 

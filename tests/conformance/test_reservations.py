@@ -40,7 +40,6 @@ def goldens() -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.skipif(not GOLDENS.exists(), reason="%s is not there" % GOLDENS)
 def test_performance_profile_creator_agrees(unpack: Unpack) -> None:
     """The program answers all of its decisions, in one run."""
     cases = [

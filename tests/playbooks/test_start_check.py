@@ -108,7 +108,7 @@ def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     assert fatal(run["broken"]) == ["failed to decode: yaml: line 23: did not find expected ',' or ']'"]
     assert fatal(run["misspelt"]) == ["[cpumanager] unable to determine reserved CPU resources for static policy"]
     (huge,) = [finding for finding in run["huge"]["findings"] if finding["fatal"]]
-    assert huge["cause"] == "the static policy is to reserve 1000E CPUs"
+    assert huge["cause"] == "the static policy reserves 1000E CPUs"
     warning = run["misspelt"]["findings"][0]
     assert warning == {
         "text": 'strict decoding error: unknown field "reservedCPUs"',

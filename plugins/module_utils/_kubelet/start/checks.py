@@ -431,7 +431,9 @@ class _Check:
         except KubeletError as error:
             # Without any reservation the policy is not even tried, with its options.
             is_tried = amount.value > 0
-            cause = "the static policy is to reserve %s" % counted(amount.of_cpus(), "CPU")
+            cause = "the static policy reserves %s" % counted(amount.of_cpus(), "CPU")
+            if not is_tried:
+                cause = "the static policy needs a reserved CPU, and none is configured"
             prefix = "new static policy error: " if is_tried else ""
             finding = refused_by(error, cause, "reservedSystemCPUs", prefix)
             self.findings.insert(len(self.findings) if is_tried else before_options, finding)

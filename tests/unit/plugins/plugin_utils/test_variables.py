@@ -24,7 +24,8 @@ def test_each_wrong_name_is_in_the_failure() -> None:
         check_names({**HOST, **dict.fromkeys(MEANT, "static"), "reconcile_xyzzy": 1})
     said = ["%s is no variable of this collection, and %s is: rename it, or remove it" % pair for pair in MEANT.items()]
     said.append(
-        "reconcile_xyzzy is no variable of this collection, whose names begin so: remove it, or give it another name"
+        "reconcile_xyzzy looks like a variable of this collection, but does not exist: remove it, or give it another"
+        " name"
     )
     assert str(caught.value) == "worker-1: %s; nothing was changed" % "; ".join(said)
 

@@ -81,7 +81,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         (
             "reserved_system_cpus: the kubelet would not start:"
             " [cpumanager] unable to determine reserved CPU resources for static policy"
-            " (the static policy is to reserve 0 CPUs);"
+            " (the static policy needs a reserved CPU, and none is configured);"
             " set reservedSystemCPUs, or a cpu in kubeReserved or systemReserved"
         ),
     ),
@@ -90,7 +90,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         (
             "reserved_system_cpus: the kubelet would not start: new static policy error:"
             " [cpumanager] unable to reserve the required amount of CPUs (size of  did not equal 9)"
-            " (the static policy is to reserve 9 CPUs);"
+            " (the static policy reserves 9 CPUs);"
             " reserve fewer with reservedSystemCPUs, kubeReserved and systemReserved"
         ),
     ),

@@ -268,7 +268,7 @@ def test_note_that_the_kubelet_would_not_start_again() -> None:
     assert len(notes) == 1
     assert notes[0] == prefix + (
         "reservedSystemCPUs: [cpumanager] unable to determine reserved CPU resources for static policy"
-        " (the static policy is to reserve 0 CPUs)"
+        " (the static policy needs a reserved CPU, and none is configured)"
     )
     # ... and the other way round.
     found = told(SETTINGS, "", write_checkpoint("none", State(cpus(""), {})))
