@@ -30,7 +30,7 @@ from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT
 from .pods import Pods
 from .rollouts import REPAIR, ROLLBACK, deploy, failure, names_of
-from .unreliable import BUSY, FAULTS, INTERNAL, LOST, RESET, Call, Decides, UnreliableAPI
+from .unreliable import BUSY, FAULTS, INTERNAL, LOST, RESET, SILENT, Call, Decides, UnreliableAPI
 
 IMPACT, PROPOSE = "kubenode.cpu_manager.impact", "kubenode.cpu_manager.propose"
 PROPOSED = "proposed.example.org"
@@ -197,8 +197,8 @@ def test_a_change_stays_if_the_api_server_lets_no_pods_come_back(
         assert "the node was changed, but it is not back in the cluster: Let pods come back to the node: " in message
         assert message.endswith("run this again, or run kubectl uncordon worker")
         assert UNDONE.isdisjoint(names_of(run, "worker"))
-        # What is refused is not asked again.
-        assert (len(door.failed) == 1) is (fault == "403")
+        # What is refused is not asked again. On a busy machine, silence leaves no time to ask again.
+        assert (len(door.failed) == 1) is (fault == "403") or fault == SILENT
         # An answer that is lost was given.
         assert (fleet.policy("worker"), fleet.is_open("worker")) == ("static", fault == LOST)
         # The next run brings the node back, and leaves its kubelet alone.
