@@ -7,7 +7,8 @@
 
     check_variables.py group_vars host_vars
 
-Takes files and directories. Ends with 1 if something is wrong. It needs ansible-core, and neither a network nor the
+Takes files and directories. A directory that is not there is left out. Ends with 1 if something is wrong, and if there
+is no file to look at. It needs ansible-core, and neither a network nor the
 collection's installation: it takes the collection that it is a part of.
 """
 
@@ -41,7 +42,9 @@ def checker() -> Callable[[Path], list[str]]:
 def files_of(paths: Sequence[Path]) -> Iterator[Path]:
     """The files, and those that Ansible reads below the directories."""
     for path in paths:
-        if path.is_dir():
+        if not path.suffix and not path.exists():
+            print("%s: is not there, and is left out" % path, file=sys.stderr)
+        elif path.is_dir():
             found = (file for file in sorted(path.rglob("*")) if not file.name.startswith(".") and file.is_file())
             yield from (file for file in found if file.suffix in ENDINGS)
         else:
@@ -53,8 +56,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file of variables, or a directory")
     paths = parser.parse_args(arguments).paths
     check = checker()
-    status = 0
-    for path in files_of(paths):
+    status, files = 0, list(files_of(paths))
+    if not files:
+        print("%s: no file of variables is there; name the directories of your inventory" % " ".join(map(str, paths)))
+        return 1
+    for path in files:
         for wrong in check(path):
             print("%s: %s" % (path, wrong))
             status = 1

@@ -118,6 +118,14 @@ def test_the_program_of_a_copy_without_an_installation(tmp_path: Path) -> None:
     assert without_ending.startswith("../../group_vars/workers/other: kubelet_drain: ")
     (place / "cpus.yml").write_text(yaml.safe_dump(GOOD), encoding="utf-8")
     assert run("cpus.yml") == (0, "")
+    # As the pipelines call it, which do not know which of the two are there.
+    assert run("../workers", "host_vars") == (
+        1,
+        "%s\nhost_vars: is not there, and is left out\n" % without_ending.replace("../../group_vars", ".."),
+    )
+    status, said = run("host_vars")
+    assert (status, said.startswith("host_vars: no file of variables is there; ")) == (1, True)
+    assert run("none.yml")[0] == 1
 
 
 def test_the_hook_is_for_the_files_that_ansible_reads() -> None:
