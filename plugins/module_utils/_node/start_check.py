@@ -26,6 +26,7 @@ from .._kubelet.distributions import (
     has_unit,
     service_of,
 )
+from .._kubelet.effective import NAMES
 from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, writer_of
 from .._kubelet.gates import Gates
 from .._kubelet.installation import Installation, may_give_flags
@@ -406,10 +407,10 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     """The predictions with what more the node's files tell than the kubelet is given."""
     answers = with_restored(node, *predictions)
     installation = node.installation
-    if installation is not None and installation.flags:
-        answers = with_replaced(node, answers)
     if installation is not None:
         answers = [_with_places(node.tree, installation, prediction) for prediction in answers]
+    if installation is not None and installation.flags:
+        answers = with_replaced(node, answers)
     service = "" if installation is None else service_of(node.tree, installation.distribution)
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
@@ -417,20 +418,43 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
 
 
 def _with_places(tree: Tree, installation: Installation, prediction: Prediction) -> Prediction:
-    """The prediction, whose remedies for flags that are refused name the files that give these."""
-    if prediction.checked is not None:
-        return prediction
+    """The prediction, whose remedies name the files that give what is refused, and who writes these."""
 
     def placed(finding: Finding) -> Finding:
-        name = finding.where.partition("=")[0]
-        place = place_of_flag(tree, installation.distribution, name) if name.startswith("--") else ""
-        if not place or not finding.fatal:
-            return finding
-        writer = writer_of(installation.distribution, place)
-        written = ", and %s writes it there again" % writer if writer else ""
-        return finding._replace(remedy="%s; it is in %s%s" % (finding.remedy, place, written))
+        return _placed(tree, installation, finding) if finding.fatal else finding
 
-    return prediction._replace(findings=[placed(finding) for finding in prediction.findings])
+    checked = prediction.checked
+    if checked is None:
+        return prediction._replace(findings=list(map(placed, prediction.findings)))
+    checked = checked._replace(before=list(map(placed, checked.before)), after=list(map(placed, checked.after)))
+    return prediction._replace(findings=checked.findings, checked=checked)
+
+
+_QUOTES = ("'", '"')
+# By field: another one, without which it would not be refused.
+_WITH = dict.fromkeys(("kubeReservedCgroup", "systemReservedCgroup"), "enforceNodeAllocatable")
+
+
+def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding:
+    name, distribution = finding.where.partition("=")[0], installation.distribution
+    field = name.partition(".")[0]
+    names = [NAMES.get(known) for known in (field, _WITH.get(field, "")) if known in NAMES]
+    given = next((flag for name in names for flag in reversed(installation.flags) if flag.name == name), None)
+    if name.startswith("--") or given is not None:
+        flag = name if given is None else given.name
+        place = place_of_flag(tree, distribution, flag) or ("" if given is None else given.source)
+        if given is not None and given.value[:1] in _QUOTES and given.value[-1:] == given.value[:1]:
+            finding = finding._replace(
+                cause="%s; the quotes in %s=%s are a part of the value" % (finding.cause, flag, given.value),
+                remedy="write it without these quotes",
+            )
+        writer = writer_of(distribution, place)
+        written = ", and %s writes it there again" % writer if writer else ""
+        told = "%s is" % flag if given is not None else "it is"
+        return finding._replace(remedy="%s; %s in %s%s" % (finding.remedy, told, place, written)) if place else finding
+    if distribution.pointer and field.isidentifier():
+        return finding._replace(remedy="%s; %s" % (finding.remedy, distribution.pointer))
+    return finding
 
 
 def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> Prediction:
@@ -646,7 +670,14 @@ def checkpoint_findings(
     try:
         restore_state(content, config.policy_name, config.minor, config.pod_level)
     except CheckpointError as error:
-        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        remedy, stored = judgement.remedy, readable(content)
+        if (
+            stored.state is not None
+            and stored.state.assignments
+            and stored.policy_name not in (None, config.policy_name)
+        ):
+            remedy += "; or set cpuManagerPolicy: %s again, if it was lost by mistake" % stored.policy_name
+        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", remedy, path)
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"

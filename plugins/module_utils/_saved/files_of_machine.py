@@ -509,7 +509,7 @@ _CGROUP_FILES = {
 }
 _PROCESSES, _THREADS = "cgroup.procs", "cgroup.threads"
 # The hierarchies of v1 in which the kubelet makes cgroups.
-_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "systemd")
+_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
 
 
 def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:

@@ -16,6 +16,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.stat
     SURE,
     UNCLEAR,
     UNREAD,
+    commands_without_secrets,
+    is_made,
     removals,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
@@ -114,6 +116,47 @@ def test_a_script_is_read(script: str, how: str, starter: str, tmp_path: Path) -
     write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s/opt/prepare.sh\nExecStart=/x\n" % starter).encode())
     write(tmp_path, "opt/prepare.sh", script.encode())
     assert how_of(tmp_path) == how
+
+
+KUBE = "/sys/fs/cgroup/kube.slice"
+
+
+@pytest.mark.parametrize(
+    ("line", "made"),
+    [
+        ("ExecStartPre=/bin/mkdir -p " + KUBE, True),
+        ("ExecStartPre=-/bin/mkdir -p %s/kubelet.service" % KUBE, True),
+        ("ExecStartPre=/bin/sh -c 'mkdir -p %s'" % KUBE, True),
+        ("ExecStartPre=/bin/sh -c 'C=/sys/fs/cgroup; for h in a; do mkdir -p $$C/kube.slice; done'", None),
+        ("ExecStartPre=/bin/sh -c '[ -d %s ] || mkdir -p %s'" % (KUBE, KUBE), None),
+        ("ExecStartPre=/opt/make.sh", True),
+        ("ExecStartPre=/opt/other", None),
+        ("ExecStartPre=/usr/bin/cgcreate -g cpu:/kube.slice", None),
+        ("ExecStartPre=/bin/mkdir -p /etc/kubernetes/manifests", False),
+        ("ExecStartPre=/bin/rm -f " + CPUS, False),
+        # When the kubelet starts, it is too late.
+        ("ExecStartPost=/bin/mkdir -p " + KUBE, False),
+        ("Slice=kube.slice", True),
+        ("Slice=kube-runtime.slice", True),
+        ("Slice=system.slice", False),
+        ("", False),
+    ],
+)
+def test_which_cgroups_a_unit_makes_before_the_kubelet_starts(line: str, made: bool | None, tmp_path: Path) -> None:
+    write(tmp_path, UNIT, ("[Service]\n%s\nExecStart=/usr/bin/kubelet\n" % line).encode())
+    write(tmp_path, "opt/make.sh", ("#!/bin/bash\nset -e\nmkdir -p %s\n" % KUBE).encode())
+    write(tmp_path, "sys/fs/cgroup/cgroup.controllers", b"cpu\n")
+    assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is made
+    # A saved node says the same.
+    commands = commands_without_secrets(Tree(str(tmp_path)), "kubelet", [])
+    saved = "".join("%s=%s\n" % (command.setting, " ".join(command.words)) for command in commands)
+    write(tmp_path, UNIT, ("[Service]\n%s\n%s" % (line if line.startswith("Slice") else "", saved)).encode())
+    assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is made or "/sys/fs/cgroup" not in line
+
+
+def test_of_version_1_a_slice_need_not_be_in_each_hierarchy(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Service]\nSlice=kube.slice\nExecStart=/usr/bin/kubelet\n")
+    assert is_made(Tree(str(tmp_path)), "kubelet", "/sys/fs/cgroup/hugetlb/kube.slice") is None
 
 
 def test_what_is_sure_counts_before_what_is_not(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, Files, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node, state
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT
 
 
 def told(root: Path, minor: int = 33) -> tuple[bool | None, list[dict[str, Any]]]:
@@ -53,7 +54,7 @@ def test_the_service_of_the_kubelet_is_no_slice(root: Path) -> None:
         'Failed to enforce Kube Reserved Cgroup Limits on "/system.slice/kubelet.service": cgroup ["kubelet.service"]'
         " has some missing paths: /sys/fs/cgroup"
     )
-    assert finding["cause"] == (
+    assert finding["cause"].partition("; with cgroup v1")[0] == (
         "there is no cgroup /kubelet.service.slice, which the kubelet makes of /system.slice/kubelet.service with the"
         " systemd driver"
     )
@@ -331,3 +332,89 @@ def test_without_its_environment_file_systemd_does_not_start_the_kubelet(root: P
     assert [text["where"] for text in told(root)[1]] == ["/" + MORE, "cpuManagerPolicy"]
     write(root, "etc/kubelet.env", "")
     assert [text["where"] for text in told(root)[1]] == ["cpuManagerPolicy"]
+
+
+# --- where to mend what is refused ------------------------------------------------------------------------------
+
+
+def test_quotes_that_are_a_part_of_a_value_are_named(root: Path) -> None:
+    (root / CONFIG).unlink()
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    place = "etc/rancher/rke2/config.yaml"
+    write(root, place, 'kubelet-arg:\n- cpu-manager-policy="static"\n- kube-reserved="cpu=500m"\n')
+    starts, findings = told(root)
+    assert starts is False
+    for finding, flag in zip(findings, ('--kube-reserved="cpu=500m"', '--cpu-manager-policy="static"')):
+        assert "the quotes in %s are a part of the value" % flag in finding["cause"]
+        remedy = "write it without these quotes; %s is in %s" % (flag.partition("=")[0], root / place)
+        assert finding["remedy"] == remedy
+    write(root, place, "kubelet-arg:\n- cpu-manager-policy=static\n- 'kube-reserved=cpu=500m'\n")
+    assert told(root)[0] is True
+
+
+ENFORCED = "--enforce-node-allocatable=pods,kube-reserved --kube-reserved=cpu=1"
+
+
+@pytest.mark.parametrize(
+    "flags", [ENFORCED, "--feature-gates=NoSuch=true", "--reserved-cpus=0-99", "--topology-manager-policy=best"]
+)
+def test_the_file_is_named_that_gives_a_flag_whose_value_is_refused(root: Path, flags: str) -> None:
+    write(root, "var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="%s"\n' % flags)
+    finding = next(finding for finding in told(root)[1] if finding["fatal"])
+    assert "is in %s, and nodeRegistration" % (root / "var/lib/kubelet/kubeadm-flags.env") in finding["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("os_id", "path", "place"),
+    [
+        ("talos", "etc/kubernetes/kubelet.yaml", "machine.kubelet.extraConfig"),
+        ("bottlerocket", "etc/kubernetes/kubelet/config", "settings.kubernetes"),
+        ("", "etc/kubernetes/kubelet-config.yaml", "its inventory"),
+    ],
+)
+def test_who_writes_a_file_is_named_beside_a_refusal(root: Path, os_id: str, path: str, place: str) -> None:
+    (root / CONFIG).unlink()
+    write(root, "etc/os-release", "ID=%s\n" % os_id)
+    gate = "featureGates: {UserNamespacesPodSecurityStandards: true}\n"
+    write(root, path, HEADER + gate)
+    assert told(root, 34)[0] is True
+    starts, (finding,) = told(root, 35)
+    assert (starts, place in finding["remedy"]) == (False, True)
+
+
+def test_a_policy_that_was_lost_may_be_set_again(root: Path) -> None:
+    """As after an upgrade that wrote the file anew."""
+    write(root, CONFIG, HEADER)
+    again = "or set cpuManagerPolicy: static again"
+    write(root, CHECKPOINT, state("0,2-4,6-7", c="1,5"))
+    assert again in told(root)[1][-1]["remedy"]
+    # Where nobody has CPUs, the file can go.
+    write(root, CHECKPOINT, state("0-7"))
+    assert again not in told(root)[1][-1]["remedy"]
+
+
+@pytest.mark.parametrize(("gates", "starts"), [("KubeletCredentialProviders", None), ("CPUManager", True)])
+def test_a_gate_of_which_older_versions_are_not_known_is_not_taken_for_known(
+    root: Path, gates: str, starts: bool | None
+) -> None:
+    write(root, "etc/sysconfig/kubelet", "KUBELET_EXTRA_ARGS=--feature-gates=%s=true\n" % gates)
+    answer = start_report(node(root, 28), {})
+    assert answer["starts"] is starts
+    assert [doubt["where"] for doubt in answer["unknown"]] == ([] if starts else ["featureGates." + gates])
+
+
+@pytest.mark.parametrize(
+    ("flag", "file", "is_harmful"),
+    [("0s", "10s", True), ("0", "10s", True), ("5s", "0s", False), ("", "0s", False)],
+)
+def test_a_flag_with_a_period_of_0_does_harm(root: Path, flag: str, file: str, is_harmful: bool) -> None:
+    """In a file, 0 means the default."""
+    write(
+        root,
+        CONFIG,
+        HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\ncpuManagerReconcilePeriod: %s\n" % file,
+    )
+    write(root, "etc/default/kubelet", "KUBELET_EXTRA_ARGS=%s\n" % (flag and "--cpu-manager-reconcile-period=" + flag))
+    starts, findings = told(root)
+    assert starts is True
+    assert ("cpuManagerReconcilePeriod" in [finding["where"] for finding in findings]) is is_harmful
