@@ -41,6 +41,7 @@ sysctl systemctl systemd-cgls tc test touch tr true udevadm umount wget
 """
 # They may write a file that their own words name.
 _WRITERS = frozenset(("cp", "dd", "install", "ln", "sed", "tee", "truncate"))
+_COPIERS = frozenset(("cp", "install", "ln", "mv"))
 # They make no cgroup. What those two make, their words do not show as mkdir's do.
 _NO_MAKERS = (frozenset(_KEEPERS.split()) | _REMOVERS | _WRITERS | {"find", "xargs"}) - {"cgcreate", "systemctl"}
 # Words of a shell before a command, and those after which it need not run.
@@ -49,7 +50,7 @@ _BRANCHES = frozenset(("case", "elif", "else", "for", "if", "select", "until", "
 _ENDS = frozenset(("done", "esac", "fi", "}"))
 _SEPARATOR = re.compile(r"(\|\||[;&|\n])")
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*", re.MULTILINE)
-_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=(\S*)")
+_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=([^\s;&|]*)")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _LARGEST_SCRIPT, _LONGEST_VALUE = 1 << 16, 256
 _MOST_STEPS, _MOST_STARS = 4, 4
@@ -113,6 +114,35 @@ def is_made(tree: Tree, service: str, path: str) -> bool | None:
         # Of the hierarchies of v1, systemd makes it in those that the unit's settings need.
         found.append(True if is_v2 else None)
     return True if True in found else None if None in found else False
+
+
+def overwriter(tree: Tree, service: str, path: str) -> str:
+    """Return the command by which a unit surely writes a file anew before its program starts; empty for none."""
+    for command in commands_of(tree, service, _BEFORE_START):
+        if _overwrites(tree, command.words, path, 0):
+            return "%s in %s" % (command.setting, tree.path(command.path))
+    return ""
+
+
+def _overwrites(tree: Tree, words: Sequence[str], path: str, steps: int) -> bool:
+    """Return whether a command surely writes a file anew."""
+    name, rest = posixpath.basename(words[0]) if words else "", list(words[1:])
+    if name in _STARTERS:
+        return _overwrites(tree, rest[_start_of(rest) :], path, steps + 1)
+    if name in _COPIERS:
+        return rest[-1:] == [path]
+    if name == "tee":
+        return path in rest and "-a" not in rest and "--append" not in rest
+    script = _script_of(tree, rest) if name in _SHELLS else _content_of(tree, words[0]) if words else None
+    if script is None or steps > _MOST_STEPS:
+        return False
+    parts, commands = _commands_in(script)
+    if set(parts) & {"||", "&&"} or any(map(_is_branch, commands)):
+        return False
+    target = re.compile(r"(?<![>0-9&])>\|?[ \t]*[\"']?%s[\"']?(?![\w./-])" % re.escape(path))
+    return bool(target.search(_in_place(script))) or any(
+        _overwrites(tree, _simple(command), path, steps + 1) for command in commands if command
+    )
 
 
 def _places_of_slice(name: str) -> list[str]:

@@ -211,7 +211,7 @@ class Node:
     def configuration(self) -> Configuration | None:
         """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
         file = self.file()
-        if self.installation is None or (file is None and (self.config_path or self.installation.unread_unit)):
+        if self.installation is None or (file is None and (self.config_path or self.installation.unread)):
             return None
         drop_ins, flags = self.drop_ins(), self.installation.flags
         if file is not None and not drop_ins and not flags:
@@ -232,7 +232,7 @@ class Node:
             if error.kind == PERMISSION:
                 raise
             return None, error
-        if configuration is None and self.installation is not None and self.installation.unread_unit:
+        if configuration is None and self.installation is not None and self.installation.unread:
             return None, self.missing()
         if configuration is None and self.installation is not None and self.installation.command_line:
             where = self.tree.path(str(self.config_path))
@@ -285,8 +285,7 @@ class Node:
             )
         if self.installation is not None:
             return NodeError(
-                "the unit %s.service starts a kubelet by a shell, and what that reads is not known"
-                % self.installation.unread_unit,
+                self.installation.unread,
                 where=self.tree.root,
                 remedy=remedy,
                 kind="no_configuration",

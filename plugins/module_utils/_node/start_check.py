@@ -27,7 +27,7 @@ from .._kubelet.distributions import (
     service_of,
 )
 from .._kubelet.effective import NAMES
-from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, writer_of
+from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, unset_variables, writer_of
 from .._kubelet.gates import Gates
 from .._kubelet.installation import Installation, may_give_flags
 from .._kubelet.placement import Sources, plan_files
@@ -36,7 +36,7 @@ from .._kubelet.settings import check_wishes, needed_config, plan_settings, star
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
-from .._kubelet.state_removal import Removal, removals
+from .._kubelet.state_removal import Removal, overwriter, removals
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
 from ..state.acceptance import (
@@ -243,7 +243,7 @@ def given_of(node: Node) -> GivenToKubelet:
     path, directory = installation.config_path, installation.config_dir
     if path is not None and not installation.command_line and not tree.exists(path, follow=False):
         raise node.missing()
-    if path is None and installation.unread_unit:
+    if path is None and installation.unread:
         raise node.missing()
     distribution, arguments = installation.distribution, installation.command_line
     words: list[str] = []
@@ -289,6 +289,7 @@ def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
         else None,
         None if patch_path is None else tree.path(patch_path),
         node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
+        overwriter(tree, service_of(tree, distribution), installation.config_path) if installation.config_path else "",
     )
 
 
@@ -448,6 +449,9 @@ def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding
                 cause="%s; the quotes in %s=%s are a part of the value" % (finding.cause, flag, given.value),
                 remedy="write it without these quotes",
             )
+        unset = unset_variables(tree, distribution, flag)
+        if unset:
+            finding = finding._replace(cause="%s; no file sets %s in it" % (finding.cause, " and ".join(unset)))
         writer = writer_of(distribution, place)
         written = ", and %s writes it there again" % writer if writer else ""
         told = "%s is" % flag if given is not None else "it is"
@@ -549,7 +553,7 @@ def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
         "kubelet_version": "1.%d" % node.minor,
         "findings": [finding.to_dict() for finding in prediction.findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
-        "notes": node.version_notes(),
+        "notes": [*node.version_notes(), *(() if node.installation is None else node.installation.notes)],
     }
 
 

@@ -18,6 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.stat
     UNREAD,
     commands_without_secrets,
     is_made,
+    overwriter,
     removals,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
@@ -116,6 +117,38 @@ def test_a_script_is_read(script: str, how: str, starter: str, tmp_path: Path) -
     write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s/opt/prepare.sh\nExecStart=/x\n" % starter).encode())
     write(tmp_path, "opt/prepare.sh", script.encode())
     assert how_of(tmp_path) == how
+
+
+FILE = "/etc/kubernetes/kubelet.config"
+HERE = "#!/bin/bash\nset -e\nreadonly driver=$(docker info)\ncat <<EOF >%s\ncgroupDriver: $driver\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "writes"),
+    [
+        ("/opt/make.sh", HERE % FILE, True),
+        ("/opt/make.sh", "#!/bin/sh\ntest -e %s || cat /x > %s\n" % (FILE, FILE), False),
+        ("/opt/make.sh", "#!/bin/sh\nif [ ! -e /x ]; then cat /x > %s; fi\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\necho x >> %s\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\ngrep -q static %s > /dev/null\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\n# cat > %s\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\ncat /x > %s.old\n" % FILE, False),
+        ("/opt/gone.sh", "", False),
+        ("/bin/sh -c 'cat /x > \"%s\"'" % FILE, "", True),
+        ("/bin/cp /opt/kubelet.config " + FILE, "", True),
+        ("/bin/cp %s /opt/kubelet.config" % FILE, "", False),
+        ("/usr/bin/env install -m 644 /x " + FILE, "", True),
+        ("/bin/sed -i s/a/b/ " + FILE, "", False),
+    ],
+)
+def test_what_a_unit_writes_anew_before_the_kubelet_starts(
+    command: str, script: str, writes: bool, tmp_path: Path
+) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s\nExecStart=/usr/bin/kubelet\n" % command).encode())
+    if script:
+        write(tmp_path, "opt/make.sh", script.encode())
+    found = overwriter(Tree(str(tmp_path)), "kubelet", FILE)
+    assert found == ("ExecStartPre in %s" % (tmp_path / UNIT) if writes else "")
 
 
 KUBE = "/sys/fs/cgroup/kube.slice"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
@@ -418,3 +419,113 @@ def test_a_flag_with_a_period_of_0_does_harm(root: Path, flag: str, file: str, i
     starts, findings = told(root)
     assert starts is True
     assert ("cpuManagerReconcilePeriod" in [finding["where"] for finding in findings]) is is_harmful
+
+
+# --- what the unit gives the kubelet ----------------------------------------------------------------------------
+
+KUBELET_UNIT = "etc/systemd/system/kubelet.service"
+SIZING = "--system-reserved=cpu=${CPU},ephemeral-storage=${ES}"
+
+
+def test_a_variable_that_nothing_sets_is_named_beside_the_empty_amount(root: Path) -> None:
+    """As of OpenShift's unit, whose kubelet another program starts."""
+    (root / CONFIG).unlink()
+    write(root, "etc/os-release", "ID=rhcos\n")
+    write(root, "etc/kubernetes/kubelet.conf", HEADER + "cpuManagerPolicy: static\n")
+    write(root, "etc/node-sizing.env", "CPU=200m\n")
+    line = "ExecStart=/usr/bin/hyperkube kubelet --config=/etc/kubernetes/kubelet.conf %s\n" % SIZING
+    write(root, KUBELET_UNIT, "[Service]\nEnvironmentFile=/etc/node-sizing.env\n" + line)
+    starts, findings = told(root)
+    (refusal,) = [finding for finding in findings if finding["fatal"]]
+    assert starts is False
+    assert refusal["where"] == "systemReserved.ephemeral-storage"
+    assert refusal["cause"].endswith("no file sets ES in it")
+    assert str(root / KUBELET_UNIT) in refusal["remedy"]
+    write(root, "etc/node-sizing.env", "CPU=200m\nES=1Gi\n")
+    assert [finding for finding in told(root)[1] if finding["fatal"]] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("ExecStart=/usr/bin/kubelet $CONFIG $ARGS", False),
+        ("Environment=CONFIG=--config=/%s\nExecStart=/usr/bin/kubelet $CONFIG $ARGS" % CONFIG, True),
+        ("ExecStart=/usr/bin/kubelet --config /%s" % CONFIG, True),
+        # What another program starts it with is not known.
+        ("ExecStart=/opt/start-kubelet", True),
+    ],
+)
+def test_a_file_that_the_unit_does_not_name_does_not_count(root: Path, line: str, counts: bool) -> None:
+    """As after an edit that took the line with --config away: the kubelet has its defaults."""
+    write(root, KUBELET_UNIT, "[Service]\n%s\n" % line)
+    write(root, CHECKPOINT, state("0-7"))
+    answer = start_report(node(root, 33), {})
+    assert answer["starts"] is counts
+    note = "%s does not count: the kubelet's command line has no --config (/usr/bin/kubelet)" % (root / CONFIG)
+    assert (note in answer["notes"]) is not counts
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}
+    plan = rollout_report(node(root, 33), wanted, ChangeTerms())
+    refused = [refusal["text"] for refusal in plan["refusals"] if "without a configuration file" in refusal["text"]]
+    assert bool(refused) is not counts
+
+
+@pytest.mark.parametrize("mark", ["etc/kubernetes/ssl/kubecfg-kube-node.yaml", "etc/microshift/config.yaml"])
+def test_of_a_kubelet_whose_flags_are_in_no_file_it_is_not_said_that_it_starts(root: Path, mark: str) -> None:
+    (root / CONFIG).unlink()
+    write(root, mark, "{}\n")
+    with pytest.raises(NodeError, match="is in no file of the node, and none runs"):
+        told(root)
+    words = ["kubelet", "--kubeconfig=/etc/kubernetes/ssl/kubecfg-kube-node.yaml", "--cpu-manager-policy=static"]
+    write(root, "proc/7/cmdline", "\0".join(words) + "\0")
+    assert told(root)[0] is False
+
+
+def test_a_container_that_a_unit_called_kubelet_starts_is_not_taken_for_no_kubelet(root: Path) -> None:
+    (root / CONFIG).unlink()
+    write(root, KUBELET_UNIT, "[Service]\nExecStartPre=docker run -d image kubelet\nExecStart=docker logs -f kubelet\n")
+    with pytest.raises(NodeError, match=r"kubelet\.service starts a kubelet by another program \(docker\)") as raised:
+        told(root)
+    assert raised.value.kind == "no_configuration"
+
+
+def test_no_rollout_writes_what_the_unit_writes_anew(root: Path) -> None:
+    write(root, "opt/make.sh", "#!/bin/bash\ncat <<EOF >/%s\n%sEOF\n" % (CONFIG, HEADER))
+    unit = "[Service]\nExecStartPre=/opt/make.sh\nExecStart=/usr/bin/kubelet --config=/%s\n" % CONFIG
+    write(root, KUBELET_UNIT, unit)
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}
+    plan = rollout_report(node(root, 33), wanted, ChangeTerms())
+    (refusal,) = plan["refusals"]
+    assert refusal["text"].startswith("ExecStartPre in %s writes this file anew" % (root / KUBELET_UNIT))
+    write(root, "opt/make.sh", "#!/bin/bash\nmkdir -p /etc/kubernetes/manifests\n")
+    assert rollout_report(node(root, 33), wanted, ChangeTerms())["refusals"] == []
+
+
+DROP_IN = KUBELET_UNIT + ".d/20-cloud.conf"
+STATIC_FLAGS = "--cpu-manager-policy=static --kube-reserved=cpu=500m"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lost"),
+    [
+        # An environment file counts before all drop-ins, also where its value is empty.
+        ("etc/default/kubelet", "ARGS=\n", "--cpu-manager-policy, --kube-reserved there do"),
+        ("etc/default/kubelet", "ARGS=--kube-reserved=cpu=1\n", "--cpu-manager-policy there does"),
+        (
+            KUBELET_UNIT + ".d/30-more.conf",
+            "[Service]\nEnvironment=ARGS=--v=2\n",
+            "--cpu-manager-policy, --kube-reserved there do",
+        ),
+        # These take nothing away.
+        ("etc/default/kubelet", "OTHER=\n", ""),
+        ("etc/default/kubelet", "ARGS=%s --v=2\n" % STATIC_FLAGS, ""),
+        (KUBELET_UNIT + ".d/30-more.conf", "[Service]\nEnvironment=\nEnvironment=ARGS=--v=2\n", ""),
+    ],
+)
+def test_flags_that_another_file_takes_the_place_of_are_named(root: Path, path: str, text: str, lost: str) -> None:
+    line = "ExecStart=/usr/bin/kubelet --config=/%s $ARGS\n" % CONFIG
+    write(root, KUBELET_UNIT, "[Service]\nEnvironmentFile=-/etc/default/kubelet\n" + line)
+    write(root, DROP_IN, '[Service]\nEnvironment="ARGS=%s"\n' % STATIC_FLAGS)
+    write(root, path, text)
+    notes = [note for note in start_report(node(root, 33), {})["notes"] if "takes the place" in note]
+    begin = "%s: its ARGS takes the place of that of %s, so that %s" % (root / path, root / DROP_IN, lost)
+    assert [note.startswith(begin) for note in notes] == ([True] if lost else [])
