@@ -424,11 +424,17 @@ def _with_places(tree: Tree, installation: Installation, prediction: Prediction)
     def placed(finding: Finding) -> Finding:
         return _placed(tree, installation, finding) if finding.fatal else finding
 
-    checked = prediction.checked
+    checked, doubts = prediction.checked, [_doubt_placed(tree, installation, doubt) for doubt in prediction.unknown]
     if checked is None:
-        return prediction._replace(findings=list(map(placed, prediction.findings)))
+        return prediction._replace(findings=list(map(placed, prediction.findings)), unknown=doubts)
     checked = checked._replace(before=list(map(placed, checked.before)), after=list(map(placed, checked.after)))
-    return prediction._replace(findings=checked.findings, checked=checked)
+    return prediction._replace(findings=checked.findings, unknown=doubts, checked=checked)
+
+
+def _doubt_placed(tree: Tree, installation: Installation, doubt: Unknown) -> Unknown:
+    is_flag = doubt.where.startswith("--")
+    place = place_of_flag(tree, installation.distribution, doubt.where) if is_flag else ""
+    return doubt._replace(reason="%s; it is in %s" % (doubt.reason, place)) if place else doubt
 
 
 _QUOTES = ("'", '"')
@@ -587,10 +593,11 @@ def with_states(
     if checked is None:
         return prediction
     removed = state_removals(node)
+    writer = "" if node.installation is None else node.installation.distribution.pointer
     found = [
         *_if_kept(
             removed.get(node.checkpoint_path),
-            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
+            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine(), writer),
         ),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
@@ -651,11 +658,11 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 
 def checkpoint_findings(
-    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host
+    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host, writer: str = ""
 ) -> Iterator[Finding]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
-    content: an error, where the kubelet cannot read the file.
+    content: an error, where the kubelet cannot read the file. writer: where its configuration comes from.
     """
     if content is None or checked.cpu_manager_policy is None:
         return
@@ -681,6 +688,7 @@ def checkpoint_findings(
             and stored.policy_name not in (None, config.policy_name)
         ):
             remedy += "; or set cpuManagerPolicy: %s again, if it was lost by mistake" % stored.policy_name
+            remedy += "; %s" % writer if writer else ""
         yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", remedy, path)
         return
     if checked.cpu_manager is not None:

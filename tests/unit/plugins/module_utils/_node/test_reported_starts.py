@@ -353,6 +353,16 @@ def test_quotes_that_are_a_part_of_a_value_are_named(root: Path) -> None:
     assert told(root)[0] is True
 
 
+def test_a_flag_that_older_versions_may_not_have_is_named_with_its_file(root: Path) -> None:
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    (root / CONFIG).unlink()
+    write(root, "etc/rancher/rke2/config.yaml", "kubelet-arg:\n- cpu-manager=true\n")
+    (doubt,) = start_report(node(root, 24), {})["unknown"]
+    assert doubt["reason"].endswith("flag --cpu-manager; it is in %s" % (root / "etc/rancher/rke2/config.yaml"))
+    starts, (finding,) = told(root)
+    assert (starts, finding["text"]) == (False, "unknown flag: --cpu-manager")
+
+
 ENFORCED = "--enforce-node-allocatable=pods,kube-reserved --kube-reserved=cpu=1"
 
 
@@ -389,6 +399,12 @@ def test_a_policy_that_was_lost_may_be_set_again(root: Path) -> None:
     again = "or set cpuManagerPolicy: static again"
     write(root, CHECKPOINT, state("0,2-4,6-7", c="1,5"))
     assert again in told(root)[1][-1]["remedy"]
+    # Who writes the configuration is named.
+    unit = "[Service]\nExecStart=/opt/bin/kubelet --config=/var/lib/kubelet/config/kubelet\n"
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    (root / CONFIG).unlink()
+    write(root, "var/lib/kubelet/config/kubelet", HEADER)
+    assert "give the shoot the same" in told(root)[1][-1]["remedy"]
     # Where nobody has CPUs, the file can go.
     write(root, CHECKPOINT, state("0-7"))
     assert again not in told(root)[1][-1]["remedy"]
