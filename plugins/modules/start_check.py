@@ -175,7 +175,7 @@ unknown:
     reason:
       description: What it is, and why it cannot be determined.
       type: str
-      sample: "whether there is a cgroup /podruntime.slice cannot be seen: the node's files have no /sys/fs/cgroup"
+      sample: "it cannot be seen whether the kubelet finds the cgroup /podruntime.slice"
     where:
       description: The field of the configuration, the flag or the file that it is about.
       type: str

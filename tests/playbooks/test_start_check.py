@@ -160,9 +160,7 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     assert unseen["findings"] == []
     assert unseen["unknown"] == [
         {
-            "reason": (
-                "whether there is a cgroup /podruntime.slice cannot be seen: the node's files have no /sys/fs/cgroup"
-            ),
+            "reason": ("it cannot be seen whether the kubelet finds the cgroup /podruntime.slice"),
             "where": "kubeReservedCgroup",
         }
     ]

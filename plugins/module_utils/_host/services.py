@@ -341,11 +341,13 @@ class Service(NamedTuple):
     longer than a kernel takes.
     variables: those of its units and of its environment files, which need not be there.
     files: the paths of these environment files, of which the last one counts.
+    replaced: variables that are given again with another value, each with the value that does not count.
     """
 
     command: list[str]
     variables: Mapping[str, Variable]
     files: list[str]
+    replaced: Sequence[tuple[str, Variable]] = ()
 
 
 def read_service(tree: Tree, service: str) -> Service:
@@ -354,12 +356,19 @@ def read_service(tree: Tree, service: str) -> Service:
     variables: dict[str, Variable] = {}
     files: list[str] = []
     unset: list[str] = []
+    replaced: list[tuple[str, Variable]] = []
+
+    def put(given: Mapping[str, Variable]) -> None:
+        again = [name for name, variable in given.items() if name in variables and variables[name] != variable]
+        replaced.extend((name, variables[name]) for name in again)
+        variables.update(given)
+
     # An empty value takes back what came before.
     for path, name, value in settings_of(tree, service):
         if name == "ExecStart":
             command = [resolved(word, service) for word in command_words(value) or ()]
         elif name == "Environment" and value:
-            variables.update((key, Variable(text, path)) for key, text in assignments_of(value, service).items())
+            put({key: Variable(text, path) for key, text in assignments_of(value, service).items()})
         elif name == "Environment":
             variables.clear()
         elif name == "EnvironmentFile" and value:
@@ -371,12 +380,12 @@ def read_service(tree: Tree, service: str) -> Service:
         elif name == "UnsetEnvironment":
             unset.clear()
     for path in files:
-        variables.update(variables_in(tree, path))
+        put(variables_in(tree, path))
     for word in unset:
         name, equals, value = word.partition("=")
         if name in variables and (not equals or variables[name].value == value):
             del variables[name]
-    return Service(_in_place(command, variables), variables, files)
+    return Service(_in_place(command, variables), variables, files, replaced)
 
 
 class Command(NamedTuple):

@@ -356,7 +356,8 @@ class _Quotas:
                     "CPUs %s" % self._needs[path],
                     "no quota above pods with exclusive CPUs",
                     self._shown(path),
-                    "take it off, with CPUQuota= of the unit where systemd has one; the kubelet sets none there",
+                    "take it off, with CPUQuota= of the unit where systemd has one, or in the settings of the container"
+                    " that is the node; the kubelet sets none there",
                 )
 
     def _is_small(self, path: str) -> bool:

@@ -201,15 +201,25 @@ def place_of_flag(tree: Tree, distribution: Distribution, name: str) -> str:
     return next((path for path, words in reversed(places) if any(word.partition("=")[0] == name for word in words)), "")
 
 
+def unset_variables(tree: Tree, distribution: Distribution, name: str) -> list[str]:
+    """Return the variables in the value that a unit gives a flag which nothing sets."""
+    service = service_of(tree, distribution)
+    commands = [value for _path, setting, value in settings_of(tree, service) if setting == "ExecStart"]
+    words = command_words(commands[-1]) if commands else None
+    given = read_service(tree, service).variables
+    texts = [word for word in words or () if word.startswith(name + "=")]
+    return [variable for text in texts for variable in re.findall(r"\$\{(\w+)\}", text) if variable not in given]
+
+
 def writer_of(distribution: Distribution, path: str) -> str:
     """Return what of a distribution's own source writes the flags in this file again; empty where nothing does."""
     return next((file.writer for file in distribution.flag_files if path.endswith(file.path)), "")
 
 
 def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
-    """What of k3s' or RKE2's files does not count, as a later file has the same key. Raises ConfigurationError."""
+    """What of the files does not count, as a later one has the same key or variable. Raises ConfigurationError."""
     if not distribution.has_kubelet_args:
-        return []
+        return _replaced_variables(tree, service_of(tree, distribution))
     paths, texts = _kubelet_arg_texts(tree, distribution.flag_files[0].path)
     given = {word.partition("=")[0] for words in kubelet_args(texts) for word in words}
     notes: list[str] = []
@@ -222,6 +232,26 @@ def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
             )
             is_one = len(names) == 1
             said = text % (paths[replaced.by], paths[replaced.number], ", ".join(names), "does" if is_one else "do")
+            notes.append(Note("field-ignored", said))
+    return notes
+
+
+def _replaced_variables(tree: Tree, service: str) -> list[str]:
+    """What of a unit's variables does not count: a later drop-in, or any environment file, gives them again."""
+    given = read_service(tree, service)
+    commands = [value for _path, name, value in settings_of(tree, service) if name == "ExecStart"]
+    notes: list[str] = []
+    for name, old in given.replaced:
+        new = given.variables.get(name)
+        kept = {flag.name for flag in read_flags(split_words(new.value), "")} if new else set()
+        lost = [flag.name for flag in read_flags(split_words(old.value), "") if flag.name not in kept]
+        is_used = any(re.search(r"\$\{?%s\b" % re.escape(name), command) for command in commands[-1:])
+        if lost and new and is_used:
+            text = (
+                "%s: its %s takes the place of that of %s, so that %s there %s not count; write all flags in one file"
+            )
+            places = (tree.path(new.path), name, tree.path(old.path))
+            said = text % (*places, ", ".join(dict.fromkeys(lost)), "does" if len(set(lost)) == 1 else "do")
             notes.append(Note("field-ignored", said))
     return notes
 

@@ -430,8 +430,8 @@ class Installation(NamedTuple):
     pid: int | None = None
     # What is strange about it, for people.
     notes: tuple[str, ...] = ()
-    # The service that starts it, where the files of that do not say with which words.
-    unread_unit: str = ""
+    # Why it is not known what it is started with, where the node's files do not show that.
+    unread: str = ""
 
     def to_dict(self, tree: Tree) -> dict[str, Any]:
         """Plain data, as drift_info returns it, without what may be secret."""
@@ -470,7 +470,7 @@ def find_installation(
     process, notes = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
     distribution = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
-    unread_unit = ""
+    unread = ""
     if distribution is None:
         # Imported here: most kubelets are of a distribution with files of its own.
         from .units import find_unit
@@ -481,7 +481,9 @@ def find_installation(
         distribution = UNKNOWN
         if unit is not None:
             distribution = UNKNOWN._replace(services=(unit.service,))
-            unread_unit = "" if unit.words or arguments else unit.service
+            if not unit.words and not arguments:
+                unread = "the unit %s.service starts a kubelet by %s, and what that reads is not known"
+                unread %= (unit.service, unit.starter)
     flags: list[GivenFlag] = []
     words = arguments
     named_path = config_dir = root = None
@@ -495,6 +497,13 @@ def find_installation(
         flags = find_flags(tree, distribution, arguments, pid)
         notes = (*notes, *replaced_notes(tree, distribution))
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
+    usual_path = distribution.config_path
+    if usual_path is not None and words and named_path is None and config_path is None:
+        # All of its words are known.
+        notes = (*notes, *_unnamed_notes(tree, usual_path, words))
+        usual_path = None
+    if not (unread or words or usual_path or distribution.config_dir or distribution.flag_files):
+        unread = "what a kubelet of %s is started with is in no file of the node, and none runs" % distribution.name
     # What k3s and RKE2 are given as --config and --config-dir they put into their own directory, where they have one.
     if (
         distribution.config_dir is not None
@@ -504,15 +513,23 @@ def find_installation(
         config_dir, named_path = distribution.config_dir, None if distribution.has_kubelet_args else named_path
     return Installation(
         distribution,
-        config_path or named_path or distribution.config_path,
+        config_path or named_path or usual_path,
         config_dir,
         kubelet_root or _expanded(root) or distribution.kubelet_root,
         tuple(flags),
         words,
         pid,
         notes,
-        unread_unit,
+        unread,
     )
+
+
+def _unnamed_notes(tree: Tree, path: str, words: Sequence[str]) -> list[Note]:
+    """What is said of a distribution's configuration file that a kubelet with these words does not read."""
+    if not tree.exists(path):
+        return []
+    text = "%s does not count: the kubelet's command line has no --config (%s)"
+    return [Note("field-ignored", text % (tree.path(path), words[0]))]
 
 
 def may_give_flags(tree: Tree, distribution: Distribution) -> bool:

@@ -53,6 +53,8 @@ class Sources(NamedTuple):
     kubelet_arg_path: str | None
     patch_path: str | None
     patch: KubeletConfiguration | None
+    # The command of the unit that writes the file anew before each start; empty for none.
+    overwriter: str = ""
 
 
 class PlacedFile(NamedTuple):
@@ -131,6 +133,13 @@ def _in_file(sources: Sources, plan: SettingsPlan) -> _Written:
         raise RefusedError(
             "the kubelet was started without a configuration file, so there is none to write to",
             remedy="give it one with --config, or name it in %s" % option("config_path"),
+        )
+    if sources.overwriter:
+        raise RefusedError(
+            "%s writes this file anew before the kubelet starts, so that what is written there is lost"
+            % sources.overwriter,
+            where=file.source,
+            remedy="give the same settings to what writes it",
         )
     new = file.with_changes(plan.changes)
     return _Written(

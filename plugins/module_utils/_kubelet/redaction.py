@@ -165,7 +165,7 @@ def unit_redacted(
         if key == "Environment" and value:
             for name, content in variables(value).items():
                 lines.append('Environment="%s=%s"\n' % (name, escaped(_variable(name, content, needed))))
-        elif key in ("ExecStart", "Environment", "EnvironmentFile", "UnsetEnvironment"):
+        elif key in ("ExecStart", "Environment", "EnvironmentFile", "Slice", "UnsetEnvironment"):
             lines.append("%s=%s\n" % (key, command_redacted(value) if key == "ExecStart" and value else value))
     return "".join(lines)
 

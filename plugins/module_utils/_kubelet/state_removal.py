@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which of the kubelet's states its unit removes, before the kubelet starts or after it has ended.
+"""What a kubelet's unit removes, before the kubelet starts or after it has ended, and which cgroups it makes before.
 
-Some installations do that at each start, so that a change of the policy is not refused. Then the kubelet finds no
-state: it refuses none, knows of no container's CPUs, and gives running pods their CPUs anew.
-Source: systemd.service(5); rm(1), mv(1), find(1); sh(1).
+Some installations remove the managers' states at each start, so that a change of the policy is not refused. Then the
+kubelet finds no state: it refuses none, knows of no container's CPUs, and gives running pods their CPUs anew. Others
+make the cgroups that a kubelet wants to find.
+Source: systemd.service(5), systemd.slice(5); rm(1), mv(1), find(1), mkdir(1); sh(1).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from .._base.errors import NodeError, RefusedError
 from .._base.tree import Tree
-from .._host.services import Command, commands_of, split_words
+from .._host.services import Command, commands_of, settings_of, split_words
 
 # All that systemd runs around a kubelet. What is removed when it ends is not there at its next start.
 _SETTINGS = ("ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost")
@@ -40,13 +41,16 @@ sysctl systemctl systemd-cgls tc test touch tr true udevadm umount wget
 """
 # They may write a file that their own words name.
 _WRITERS = frozenset(("cp", "dd", "install", "ln", "sed", "tee", "truncate"))
+_COPIERS = frozenset(("cp", "install", "ln", "mv"))
+# They make no cgroup. What those two make, their words do not show as mkdir's do.
+_NO_MAKERS = (frozenset(_KEEPERS.split()) | _REMOVERS | _WRITERS | {"find", "xargs"}) - {"cgcreate", "systemctl"}
 # Words of a shell before a command, and those after which it need not run.
 _BEFORE_COMMAND = frozenset(("!", "do", "else", "if", "then", "until", "while", "{"))
 _BRANCHES = frozenset(("case", "elif", "else", "for", "if", "select", "until", "while"))
 _ENDS = frozenset(("done", "esac", "fi", "}"))
 _SEPARATOR = re.compile(r"(\|\||[;&|\n])")
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*", re.MULTILINE)
-_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=(\S*)")
+_ASSIGNMENT = re.compile(r"\b([A-Za-z_]\w*)=([^\s;&|]*)")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _LARGEST_SCRIPT, _LONGEST_VALUE = 1 << 16, 256
 _MOST_STEPS, _MOST_STARS = 4, 4
@@ -79,12 +83,105 @@ def removals(tree: Tree, service: str, paths: Sequence[str]) -> dict[str, Remova
 
 
 def commands_without_secrets(tree: Tree, service: str, paths: Sequence[str]) -> list[Command]:
-    """Return the commands by which the unit may remove these files, as plain ones of which removals() says the same."""
+    """Return the commands by which the unit may remove these files, or make cgroups, as plain ones that do the same."""
     plain = {SURE: ["/bin/rm", "-f"], UNCLEAR: ["/usr/bin/truncate", "-s", "0"], UNREAD: ["/left-out"]}
-    return [
+    found = [
         command._replace(words=[*plain[how], *([] if how == UNREAD else [path])])
         for command, path, how in _effects(tree, service, paths)
     ]
+    for command in commands_of(tree, service, _BEFORE_START):
+        text = " ".join([*command.words, _content_of(tree, command.words[0]) or ""] if command.words else [])
+        for place in dict.fromkeys(_CGROUP.findall(_in_place(text))):
+            made = _makes(tree, command.words, place, 0)
+            if made is not False:
+                found.append(command._replace(words=["/bin/mkdir", "-p", place] if made else plain[UNREAD]))
+    return found
+
+
+_CGROUPS = "/sys/fs/cgroup"
+_CGROUP = re.compile(_CGROUPS + r"/[\w./,@-]+")
+_BEFORE_START = ("ExecCondition", "ExecStartPre")
+_SLICE = ".slice"
+
+
+def is_made(tree: Tree, service: str, path: str) -> bool | None:
+    """Return whether the unit of a service makes a cgroup before its program starts; None where that is not known."""
+    found = [_makes(tree, command.words, path, 0) for command in commands_of(tree, service, _BEFORE_START)]
+    slices = [value for _path, name, value in settings_of(tree, service) if name == "Slice" and value]
+    is_v2 = tree.exists(_CGROUPS + "/cgroup.controllers")
+    hierarchy = _CGROUPS if is_v2 else "/".join(path.split("/")[: _CGROUPS.count("/") + 2])
+    if slices and path[len(hierarchy) + 1 :] in _places_of_slice(slices[-1]):
+        # Of the hierarchies of v1, systemd makes it in those that the unit's settings need.
+        found.append(True if is_v2 else None)
+    return True if True in found else None if None in found else False
+
+
+def overwriter(tree: Tree, service: str, path: str) -> str:
+    """Return the command by which a unit surely writes a file anew before its program starts; empty for none."""
+    for command in commands_of(tree, service, _BEFORE_START):
+        if _overwrites(tree, command.words, path, 0):
+            return "%s in %s" % (command.setting, tree.path(command.path))
+    return ""
+
+
+def _overwrites(tree: Tree, words: Sequence[str], path: str, steps: int) -> bool:
+    """Return whether a command surely writes a file anew."""
+    name, rest = posixpath.basename(words[0]) if words else "", list(words[1:])
+    if name in _STARTERS:
+        return _overwrites(tree, rest[_start_of(rest) :], path, steps + 1)
+    if name in _COPIERS:
+        return rest[-1:] == [path]
+    if name == "tee":
+        return path in rest and "-a" not in rest and "--append" not in rest
+    script = _script_of(tree, rest) if name in _SHELLS else _content_of(tree, words[0]) if words else None
+    if script is None or steps > _MOST_STEPS:
+        return False
+    parts, commands = _commands_in(script)
+    if set(parts) & {"||", "&&"} or any(map(_is_branch, commands)):
+        return False
+    target = re.compile(r"(?<![>0-9&])>\|?[ \t]*[\"']?%s[\"']?(?![\w./-])" % re.escape(path))
+    return bool(target.search(_in_place(script))) or any(
+        _overwrites(tree, _simple(command), path, steps + 1) for command in commands if command
+    )
+
+
+def _places_of_slice(name: str) -> list[str]:
+    """Return the paths of a slice and of those above it."""
+    parts = name[: -len(_SLICE)].split("-")
+    places = ["-".join(parts[: end + 1]) + _SLICE for end in range(len(parts))]
+    return ["/".join(places[: end + 1]) for end in range(len(places))]
+
+
+def _makes(tree: Tree, words: Sequence[str], path: str, steps: int) -> bool | None:
+    """Return whether a command makes a directory; None where that is not known."""
+    if not words:
+        return False
+    name, rest = posixpath.basename(words[0]), words[1:]
+    if name in _STARTERS:
+        return _makes(tree, rest[_start_of(rest) :], path, steps + 1)
+    if name == "mkdir" or name in _NO_MAKERS:
+        return name == "mkdir" and any(path in (place, *_above(place)) for place in map(posixpath.normpath, rest))
+    script = _script_of(tree, rest) if name in _SHELLS else _content_of(tree, words[0])
+    if script is None or steps > _MOST_STEPS:
+        return None
+    parts, commands = _commands_in(script)
+    made = {_makes(tree, _simple(command), path, steps + 1) for command in commands if command}
+    if True in made:
+        return None if len(set(parts) & {"||", "&&"}) or any(map(_is_branch, commands)) else True
+    return None if None in made else False
+
+
+def _above(place: str) -> list[str]:
+    parts = place.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _script_of(tree: Tree, words: Sequence[str]) -> str | None:
+    """Return what a shell with these words runs; None where that cannot be read."""
+    at = next((at for at, word in enumerate(words) if not word.startswith(("-", "+"))), len(words))
+    if at == len(words):
+        return ""
+    return words[at] if any(re.fullmatch("-[a-z]*c", word) for word in words[:at]) else _content_of(tree, words[at])
 
 
 def _effects(tree: Tree, service: str, paths: Sequence[str]) -> Iterator[tuple[Command, str, str]]:
@@ -111,8 +208,7 @@ def _of_command(tree: Tree, words: Sequence[str], path: str, steps: int, in_shel
         return UNREAD
     name, rest = posixpath.basename(words[0]), words[1:]
     if name in _STARTERS:
-        start = next((at for at, word in enumerate(rest) if not re.match(r"-|\w+=|\d", word)), len(rest))
-        how = _of_command(tree, rest[start:], path, steps + 1, in_shell)
+        how = _of_command(tree, rest[_start_of(rest) :], path, steps + 1, in_shell)
     elif name == "xargs":
         # What its command is given comes from elsewhere.
         how = UNREAD if any(posixpath.basename(word) in _REMOVERS for word in rest) else ""
@@ -127,6 +223,11 @@ def _of_command(tree: Tree, words: Sequence[str], path: str, steps: int, in_shel
     else:
         how = "" if name in _KEEPERS.split() else UNREAD if in_shell else _of_file(tree, words[0], path, steps)
     return how
+
+
+def _start_of(words: Sequence[str]) -> int:
+    """Return where the command begins that one of _STARTERS runs."""
+    return next((at for at, word in enumerate(words) if not re.match(r"-|\w+=|\d", word)), len(words))
 
 
 def _of_find(words: Sequence[str], path: str) -> str:
@@ -173,35 +274,51 @@ def _is_below(path: str, target: str, in_shell: bool = False) -> bool:
 def _of_shell(tree: Tree, words: Sequence[str], path: str, steps: int, in_shell: bool) -> str:
     """Return what a shell with these words does to a file."""
     at = next((at for at, word in enumerate(words) if not word.startswith(("-", "+"))), len(words))
-    if at == len(words):
-        return ""
-    if any(re.fullmatch("-[a-z]*c", word) for word in words[:at]):
-        return _of_script(tree, words[at], path, steps)
-    return UNREAD if in_shell else _of_file(tree, words[at], path, steps)
+    is_file = at < len(words) and not any(re.fullmatch("-[a-z]*c", word) for word in words[:at])
+    if is_file and in_shell:
+        return UNREAD
+    script = _script_of(tree, words)
+    return UNREAD if script is None else _of_script(tree, script, path, steps)
 
 
 def _of_file(tree: Tree, program: str, path: str, steps: int) -> str:
     """Return what a program does to a file, if it is a script of a shell that can be read; scripts of that are not."""
+    script = _content_of(tree, program)
+    return UNREAD if script is None else _of_script(tree, script, path, steps)
+
+
+def _content_of(tree: Tree, program: str) -> str | None:
+    """Return the text of a program that is a script of a shell; None for any other, and where it cannot be read."""
     try:
         content = tree.content(program, _LARGEST_SCRIPT) if posixpath.isabs(program) else None
     except (NodeError, RefusedError):
-        return UNREAD
+        return None
     if content is None or not re.match(rb"#![^\n]*\b(?:ash|bash|dash|sh)\b", content):
-        return UNREAD
-    return _of_script(tree, content.decode("utf-8", "replace"), path, steps)
+        return None
+    return content.decode("utf-8", "replace")
 
 
 def _of_script(tree: Tree, text: str, path: str, steps: int) -> str:
     """Return what a script of a shell does to a file."""
-    text = _COMMENT.sub("", text.replace("\\\n", " "))
-    names = {name: value for name, value in _ASSIGNMENT.findall(text) if len(value) <= _LONGEST_VALUE}
-    text = _VARIABLE.sub(lambda found: names.get(found.group(1), found.group()), text)
-    parts = _SEPARATOR.split(text)
-    commands = [split_words(part) for part in parts[::2]]
+    text = _in_place(text)
+    parts, commands = _commands_in(text)
     how = max((_of_command(tree, _simple(words), path, steps + 1, True) for words in commands), key=_rank)
     if how == SURE and ("||" in parts or any(sign in text for sign in "()`") or any(map(_is_branch, commands))):
         return UNCLEAR
     return UNCLEAR if how != SURE and path in text and ">" in text else how
+
+
+def _in_place(text: str) -> str:
+    """Return a script without its comments, and with the values of its variables in their place."""
+    text = _COMMENT.sub("", text.replace("\\\n", " "))
+    names = {name: value for name, value in _ASSIGNMENT.findall(text) if len(value) <= _LONGEST_VALUE}
+    return _VARIABLE.sub(lambda found: names.get(found.group(1), found.group()), text)
+
+
+def _commands_in(text: str) -> tuple[list[str], list[list[str]]]:
+    """Return the parts of a script with what separates them, and the words of each command."""
+    parts = _SEPARATOR.split(_in_place(text))
+    return parts, [split_words(part) for part in parts[::2]]
 
 
 def _is_branch(words: Sequence[str]) -> bool:

@@ -18,8 +18,12 @@ from .._host.services import split_words, unit_command
 from .._host.systemd import services_with
 
 KUBELET = "kubelet"
-# Programs that start the program that their own words name.
-_STARTERS = frozenset(("chrt", "env", "ionice", "nice", "numactl", "prlimit", "setpriv", "stdbuf", "taskset"))
+# Programs that start the program that their own words name, the last three those of OpenShift.
+_STARTERS = frozenset(("chrt", "env", "ionice", "nice", "numactl", "prlimit", "setpriv", "stdbuf", "taskset")) | {
+    "hyperkube",
+    "kubensenter",
+    "kubenswrapper",
+}
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 # What a shell makes something else of.
 _OF_SHELL = re.compile(r"[;&|<>()`$*?\[\]{}~#\\\n]")
@@ -28,16 +32,20 @@ _BETWEEN_WORDS = re.compile(r"[\s;&|()\"']")
 
 
 class KubeletUnit(NamedTuple):
-    """A service that starts a kubelet. words: the kubelet's command line; empty where it cannot be read."""
+    """A service that starts a kubelet.
+
+    words: the kubelet's command line; empty where it cannot be read, and then `starter` says what starts it.
+    """
 
     service: str
     words: tuple[str, ...]
+    starter: str = ""
 
 
 def find_unit(tree: Tree) -> KubeletUnit | None:
     """Return the service that starts a kubelet, one of the kubelet's own name first; None for none.
 
-    Templates do not count, nor services that start a container.
+    Templates do not count, nor services that start a container, unless they have the kubelet's own name.
     """
     unread = None
     for service in sorted(services_with(tree, KUBELET), key=lambda name: (name != KUBELET, name)):
@@ -46,7 +54,9 @@ def find_unit(tree: Tree) -> KubeletUnit | None:
         if words:
             return KubeletUnit(service, tuple(words))
         if unread is None and _starts_in_shell(command):
-            unread = KubeletUnit(service, ())
+            unread = KubeletUnit(service, (), "a shell")
+        elif unread is None and service == KUBELET and command:
+            unread = KubeletUnit(service, (), "another program (%s)" % posixpath.basename(command[0]))
     return unread
 
 

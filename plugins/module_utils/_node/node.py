@@ -22,6 +22,7 @@ from .._kubelet.distributions import (
     DROP_IN_SUFFIX,
     KUBELET_ROOT,
     MEMORY_STATE_NAME,
+    service_of,
 )
 from .._kubelet.installation import (
     Installation,
@@ -210,7 +211,7 @@ class Node:
     def configuration(self) -> Configuration | None:
         """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
         file = self.file()
-        if self.installation is None or (file is None and (self.config_path or self.installation.unread_unit)):
+        if self.installation is None or (file is None and (self.config_path or self.installation.unread)):
             return None
         drop_ins, flags = self.drop_ins(), self.installation.flags
         if file is not None and not drop_ins and not flags:
@@ -231,7 +232,7 @@ class Node:
             if error.kind == PERMISSION:
                 raise
             return None, error
-        if configuration is None and self.installation is not None and self.installation.unread_unit:
+        if configuration is None and self.installation is not None and self.installation.unread:
             return None, self.missing()
         if configuration is None and self.installation is not None and self.installation.command_line:
             where = self.tree.path(str(self.config_path))
@@ -284,8 +285,7 @@ class Node:
             )
         if self.installation is not None:
             return NodeError(
-                "the unit %s.service starts a kubelet by a shell, and what that reads is not known"
-                % self.installation.unread_unit,
+                self.installation.unread,
                 where=self.tree.root,
                 remedy=remedy,
                 kind="no_configuration",
@@ -437,7 +437,8 @@ def cgroup_root_of(configuration: Configuration | None) -> str:
 
 _CGROUP = "/sys/fs/cgroup"
 
-_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "systemd")
+# Those of v1 in which the kubelet looks for a cgroup, as far as they are mounted.
+_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
 
 _MEMINFO, _SWAPS = "/proc/meminfo", "/proc/swaps"
 
@@ -453,20 +454,16 @@ def host_of(node: Node) -> Host:
     has_cgroups = tree.exists(_CGROUP)
     cgroup_v1 = has_cgroups and not tree.exists(_CGROUP + "/cgroup.controllers")
 
-    def lacks_cgroup(path: str) -> bool | None:
+    def lacks_cgroup(path: str) -> list[str] | None:
         if not has_cgroups:
             return None
-        roots = [_CGROUP]
+        roots = ["%s/%s" % (_CGROUP, controller) for controller in _CONTROLLERS] if cgroup_v1 else [_CGROUP]
         try:
-            if cgroup_v1:
-                roots = [
-                    place
-                    for place in ("%s/%s" % (_CGROUP, controller) for controller in _CONTROLLERS)
-                    if tree.exists(place)
-                ]
-            return not all(tree.exists("%s/%s" % (root, path)) for root in roots) if roots else None
+            roots = [root for root in roots if tree.exists(root)]
+            lacking = [root for root in roots if not tree.exists("%s/%s" % (root, path))] if roots else None
         except NodeError:  # such as a name that no file can have
             return None
+        return _not_made(node, path, lacking) if lacking else lacking
 
     memory = _memory_of(tree)
     return other_host(topology, node.minor)._replace(
@@ -482,6 +479,19 @@ def host_of(node: Node) -> Host:
         huge_pages=memory.get("Hugetlb", 0),
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
     )
+
+
+def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:
+    """Those of these hierarchies in which the kubelet's unit does not make a cgroup first; None where it may do so."""
+    installation = node.installation
+    if installation is None:
+        return roots
+    # Imported here: most kubelets find their cgroups.
+    from .._kubelet.state_removal import is_made
+
+    service = service_of(node.tree, installation.distribution)
+    made = {root: is_made(node.tree, service, "%s/%s" % (root, path)) for root in roots}
+    return None if None in made.values() else [root for root in roots if not made[root]]
 
 
 def _memory_of(tree: Tree) -> dict[str, int]:

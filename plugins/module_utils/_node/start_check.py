@@ -26,7 +26,8 @@ from .._kubelet.distributions import (
     has_unit,
     service_of,
 )
-from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, writer_of
+from .._kubelet.effective import NAMES
+from .._kubelet.flag_files import find_words, kubelet_arg_paths, place_of_flag, unset_variables, writer_of
 from .._kubelet.gates import Gates
 from .._kubelet.installation import Installation, may_give_flags
 from .._kubelet.placement import Sources, plan_files
@@ -35,7 +36,7 @@ from .._kubelet.settings import check_wishes, needed_config, plan_settings, star
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
-from .._kubelet.state_removal import Removal, removals
+from .._kubelet.state_removal import Removal, overwriter, removals
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
 from ..state.acceptance import (
@@ -242,7 +243,7 @@ def given_of(node: Node) -> GivenToKubelet:
     path, directory = installation.config_path, installation.config_dir
     if path is not None and not installation.command_line and not tree.exists(path, follow=False):
         raise node.missing()
-    if path is None and installation.unread_unit:
+    if path is None and installation.unread:
         raise node.missing()
     distribution, arguments = installation.distribution, installation.command_line
     words: list[str] = []
@@ -288,6 +289,7 @@ def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
         else None,
         None if patch_path is None else tree.path(patch_path),
         node.parsed(patch_path) if patch_path is not None and tree.exists(patch_path) else None,
+        overwriter(tree, service_of(tree, distribution), installation.config_path) if installation.config_path else "",
     )
 
 
@@ -406,10 +408,10 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     """The predictions with what more the node's files tell than the kubelet is given."""
     answers = with_restored(node, *predictions)
     installation = node.installation
-    if installation is not None and installation.flags:
-        answers = with_replaced(node, answers)
     if installation is not None:
         answers = [_with_places(node.tree, installation, prediction) for prediction in answers]
+    if installation is not None and installation.flags:
+        answers = with_replaced(node, answers)
     service = "" if installation is None else service_of(node.tree, installation.distribution)
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
@@ -417,20 +419,52 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
 
 
 def _with_places(tree: Tree, installation: Installation, prediction: Prediction) -> Prediction:
-    """The prediction, whose remedies for flags that are refused name the files that give these."""
-    if prediction.checked is not None:
-        return prediction
+    """The prediction, whose remedies name the files that give what is refused, and who writes these."""
 
     def placed(finding: Finding) -> Finding:
-        name = finding.where.partition("=")[0]
-        place = place_of_flag(tree, installation.distribution, name) if name.startswith("--") else ""
-        if not place or not finding.fatal:
-            return finding
-        writer = writer_of(installation.distribution, place)
-        written = ", and %s writes it there again" % writer if writer else ""
-        return finding._replace(remedy="%s; it is in %s%s" % (finding.remedy, place, written))
+        return _placed(tree, installation, finding) if finding.fatal else finding
 
-    return prediction._replace(findings=[placed(finding) for finding in prediction.findings])
+    checked, doubts = prediction.checked, [_doubt_placed(tree, installation, doubt) for doubt in prediction.unknown]
+    if checked is None:
+        return prediction._replace(findings=list(map(placed, prediction.findings)), unknown=doubts)
+    checked = checked._replace(before=list(map(placed, checked.before)), after=list(map(placed, checked.after)))
+    return prediction._replace(findings=checked.findings, unknown=doubts, checked=checked)
+
+
+def _doubt_placed(tree: Tree, installation: Installation, doubt: Unknown) -> Unknown:
+    is_flag = doubt.where.startswith("--")
+    place = place_of_flag(tree, installation.distribution, doubt.where) if is_flag else ""
+    return doubt._replace(reason="%s; it is in %s" % (doubt.reason, place)) if place else doubt
+
+
+_QUOTES = ("'", '"')
+# By field: another one, without which it would not be refused.
+_WITH = dict.fromkeys(("kubeReservedCgroup", "systemReservedCgroup"), "enforceNodeAllocatable")
+
+
+def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding:
+    name, distribution = finding.where.partition("=")[0], installation.distribution
+    field = name.partition(".")[0]
+    names = [NAMES.get(known) for known in (field, _WITH.get(field, "")) if known in NAMES]
+    given = next((flag for name in names for flag in reversed(installation.flags) if flag.name == name), None)
+    if name.startswith("--") or given is not None:
+        flag = name if given is None else given.name
+        place = place_of_flag(tree, distribution, flag) or ("" if given is None else given.source)
+        if given is not None and given.value[:1] in _QUOTES and given.value[-1:] == given.value[:1]:
+            finding = finding._replace(
+                cause="%s; the quotes in %s=%s are a part of the value" % (finding.cause, flag, given.value),
+                remedy="write it without these quotes",
+            )
+        unset = unset_variables(tree, distribution, flag)
+        if unset:
+            finding = finding._replace(cause="%s; no file sets %s in it" % (finding.cause, " and ".join(unset)))
+        writer = writer_of(distribution, place)
+        written = ", and %s writes it there again" % writer if writer else ""
+        told = "%s is" % flag if given is not None else "it is"
+        return finding._replace(remedy="%s; %s in %s%s" % (finding.remedy, told, place, written)) if place else finding
+    if distribution.pointer and field.isidentifier():
+        return finding._replace(remedy="%s; %s" % (finding.remedy, distribution.pointer))
+    return finding
 
 
 def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> Prediction:
@@ -525,7 +559,7 @@ def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
         "kubelet_version": "1.%d" % node.minor,
         "findings": [finding.to_dict() for finding in prediction.findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
-        "notes": node.version_notes(),
+        "notes": [*node.version_notes(), *(() if node.installation is None else node.installation.notes)],
     }
 
 
@@ -559,10 +593,11 @@ def with_states(
     if checked is None:
         return prediction
     removed = state_removals(node)
+    writer = "" if node.installation is None else node.installation.distribution.pointer
     found = [
         *_if_kept(
             removed.get(node.checkpoint_path),
-            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
+            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine(), writer),
         ),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
@@ -628,11 +663,11 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 
 def checkpoint_findings(
-    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host
+    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host, writer: str = ""
 ) -> Iterator[Finding]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
-    content: an error, where the kubelet cannot read the file.
+    content: an error, where the kubelet cannot read the file. writer: where its configuration comes from.
     """
     if content is None or checked.cpu_manager_policy is None:
         return
@@ -651,7 +686,15 @@ def checkpoint_findings(
     try:
         restore_state(content, config.policy_name, config.minor, config.pod_level)
     except CheckpointError as error:
-        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        remedy, stored = judgement.remedy, readable(content)
+        if (
+            stored.state is not None
+            and stored.state.assignments
+            and stored.policy_name not in (None, config.policy_name)
+        ):
+            remedy += "; or set cpuManagerPolicy: %s again, if it was lost by mistake" % stored.policy_name
+            remedy += "; %s" % writer if writer else ""
+        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", remedy, path)
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"

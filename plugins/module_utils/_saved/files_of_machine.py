@@ -61,6 +61,7 @@ from .._host.layers import (
 from .._host.only_root import BOOT_ID
 from .._host.partitions import EFFECTIVE as EXCLUSIVE_EFFECTIVE
 from .._host.partitions import EXCLUSIVE, PARTITION, read_partitions
+from .._host.reach import QUOTA_FILES
 from .._host.services import SECTION, assignments_of, read_environment, split_words
 from .._host.systemd import MANAGER_SECTION, manager_paths, section_of, settings_in, unit_paths
 from .._housekeeping.housekeeping_journal import PATH, essence_of, read_journal, text_of
@@ -509,7 +510,7 @@ _CGROUP_FILES = {
 }
 _PROCESSES, _THREADS = "cgroup.procs", "cgroup.threads"
 # The hierarchies of v1 in which the kubelet makes cgroups.
-_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "systemd")
+_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
 
 
 def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:
@@ -707,6 +708,8 @@ def save_cgroups(collector: Collector, node: Node, named: set[str]) -> None:
     collector.mark(_CGROUP)
     collector.file(_CGROUP + "/cgroup.controllers")
     collector.file(_CGROUP + "/unified/cgroup.controllers")
+    for path in QUOTA_FILES:
+        collector.file(path)
     try:
         hierarchy = Hierarchy(tree)
     except CPUManagerError:

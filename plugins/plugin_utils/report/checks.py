@@ -382,8 +382,9 @@ _ALL = (
         "The node is a container that lacks CPUs which its kubelet assigns",
         "The kubelet counts the CPUs in /sys, which shows all of the machine also in a container. Where the container"
         " that is the node (LXD, Proxmox, kind, k3d, systemd-nspawn) has fewer, pods are assigned CPUs on which they"
-        " cannot run, and share the others. No reservation is planned there.",
-        "Give the container all CPUs in its own configuration, or run the kubelet in a virtual machine.",
+        " cannot run, and share the others. No reservation is planned there. Where it has a quota of their time"
+        " instead, also containers with exclusive CPUs wait for it.",
+        "Give the container all CPUs, and no quota, in its own configuration, or run the kubelet in a virtual machine.",
     ),
     *DANGERS,
     # --- not as wanted --------------------------------------------------------------------------------

@@ -98,6 +98,18 @@ def _unrecognized(name: str, meant: str | None, minor: int) -> Finding:
     return refused(text, cause, "", name)
 
 
+def unknown_gates(gates: Mapping[str, object], host: Host) -> list[str]:
+    """Return the names of which it is not known whether this kubelet has such a gate."""
+    return [
+        name
+        for name in sorted(gates)
+        if not host.warns_of_gates
+        and name not in (ALL_ALPHA, ALL_BETA)
+        and not is_registered(name, host.minor)
+        and not _is_refused_name(name, host.minor)
+    ]
+
+
 def _is_refused_name(name: str, minor: int) -> bool:
     """Whether the kubelet 1.`minor` surely has no gate of this name."""
     if name in (ALL_ALPHA, ALL_BETA) or is_registered(name, minor):
@@ -447,6 +459,10 @@ class _Check:
         if reserved == self.topology.all_cpus():
             cause = "all CPUs are reserved: no pod can have CPUs for itself"
             self.findings.append(harmful(cause, _SET_CPUS, where))
+        if "cpuManagerReconcilePeriod" in self.emptied:
+            cause = "a flag gives a period of 0: the kubelet reconciles all containers again and again without a pause"
+            remedy = "give a period, such as 10s, or remove the flag"
+            self.findings.append(harmful(cause, remedy, "cpuManagerReconcilePeriod"))
         split = self.topology.physical_cpus(reserved) - reserved
         if split:
             cause = "the " + split_cores(reserved, split, self.options.full_pcpus_only)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from ..._base.errors import KubeletError
 from ..._base.versions import NEWEST_MINOR
@@ -120,8 +120,9 @@ class Host(NamedTuple):
     cgroup_v1: bool = False
     # Bytes of the file system with the kubelet's directory; None where it is not known.
     storage: int | None = None
-    # Whether one of the hierarchies that the kubelet uses has no cgroup of this path; None where it is not known.
-    lacks_cgroup: Callable[[str], bool | None] = _not_known
+    # Which of the hierarchies that the kubelet uses will have no cgroup of this path when it starts; None where that is
+    # not known.
+    lacks_cgroup: Callable[[str], Sequence[str] | None] = _not_known
     # Whether systemd runs; None where it is not known.
     has_systemd: bool | None = None
     swap_on: bool = False

@@ -20,7 +20,7 @@ from ..configuration import API_VERSION, KIND, is_json
 from ..gates import Gates
 from ..yaml import read
 from ..yaml_nodes import ReadError
-from .checks import check_decoded, gate_refusal
+from .checks import check_decoded, gate_refusal, unknown_gates
 from .findings import Checked, Finding, Host, StartError, Unknown, UnpredictableError, refused
 
 if TYPE_CHECKING:
@@ -280,6 +280,10 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     checked = checked._replace(before=[*odd, *before])
     ignored = [finding for finding, entry in zip(odd, loaded.ignored) if entry.member.problem == UNKNOWN]
     unknown = [*checked.unknown, *(Unknown(doubt.reason, doubt.where) for doubt in command.doubts)]
+    unknown += [
+        Unknown("it is not known whether a kubelet 1.%d has this gate" % minor, "featureGates.%s" % name)
+        for name in unknown_gates(values.get("featureGates") or {}, host)
+    ]
     doubt = drop_in_doubt(given.drop_ins, minor)
     unknown += [Unknown(doubt, given.config_dir)] if doubt else []
     return Prediction(checked.findings, unknown, checked, values, ignored)

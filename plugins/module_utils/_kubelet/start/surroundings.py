@@ -343,16 +343,16 @@ def _cgroup_findings(place: _Place, host: Host, prefix: str, removal: str) -> It
         return
     lacks = host.lacks_cgroup(place.path[1:])
     if lacks is None:
-        yield Unknown(
-            "whether there is a cgroup %s cannot be seen: the node's files have no /sys/fs/cgroup" % place.path,
-            place.where,
-        )
+        yield Unknown("it cannot be seen whether the kubelet finds the cgroup %s" % place.path, place.where)
     elif lacks:
         cause, remedy = "there is no cgroup %s" % place.path, "make the cgroup before the kubelet starts"
         if not place.is_as_given:
             cause += ", which the kubelet makes of %s with the systemd driver" % place.given
             # Each part of a root becomes a slice, also one that ends in .slice.
             remedy = remedy if place.where == "cgroupRoot" else "name a slice that is there, as /kube.slice"
+        if host.cgroup_v1:
+            cause += "; with cgroup v1 it has to be in each hierarchy that the kubelet uses, and is not in %s"
+            cause %= ", ".join(lacks)
         yield refused(
             prefix + _missing(place.name, place.path, host.cgroup_v1),
             cause,

@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.reach i
     OUT_OF_REACH,
     check_reach,
     out_of_reach,
+    reach_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reservation_request import planned_reservation
@@ -66,6 +67,37 @@ def test_the_cpus_that_the_topmost_cgroup_lacks(files: dict[str, str], lacking: 
     assert str(out_of_reach(tree)[1]) == lacking
     # A machine that is only asked about.
     check_reach(tree, CPUSet.parse("0-15"))
+
+
+CPU = "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_%s_us"
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({"sys/fs/cgroup/cpu.max": "200000 100000"}, "2"),
+        ({"sys/fs/cgroup/cpu.max": "50000 100000"}, "0.5"),
+        ({CPU % "quota": "150000", CPU % "period": "50000"}, "3"),
+        # No quota, or none that is less than the CPUs.
+        ({"sys/fs/cgroup/cpu.max": "max 100000"}, ""),
+        ({"sys/fs/cgroup/cpu.max": "800000 100000"}, ""),
+        ({CPU % "quota": "-1", CPU % "period": "100000"}, ""),
+        ({CPU % "quota": "100000"}, ""),
+        ({"sys/fs/cgroup/cpu.max": "damaged"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_quota_of_the_container_that_is_the_node_is_told(files: dict[str, str], cpus: str, tmp_path: Path) -> None:
+    for path, text in {"sys/devices/system/cpu/online": "0-7", **files}.items():
+        write(tmp_path, path, (text + "\n").encode())
+    notes = reach_notes(Tree(str(tmp_path)))
+    assert [getattr(note, "check", "") for note in notes] == ([OUT_OF_REACH] if cpus else [])
+    begin = (
+        "this node is a container that has the time of %s CPUs alone, by a quota, and its kubelet counts 8 CPUs" % cpus
+    )
+    assert all(note.startswith(begin) for note in notes)
+    # CPUs can be reserved there all the same.
+    check_reach(Tree(str(tmp_path)), ONLINE)
 
 
 def report_of(saved: Saved, root: Path) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.stat
     SURE,
     UNCLEAR,
     UNREAD,
+    commands_without_secrets,
+    is_made,
+    overwriter,
     removals,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
@@ -114,6 +117,79 @@ def test_a_script_is_read(script: str, how: str, starter: str, tmp_path: Path) -
     write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s/opt/prepare.sh\nExecStart=/x\n" % starter).encode())
     write(tmp_path, "opt/prepare.sh", script.encode())
     assert how_of(tmp_path) == how
+
+
+FILE = "/etc/kubernetes/kubelet.config"
+HERE = "#!/bin/bash\nset -e\nreadonly driver=$(docker info)\ncat <<EOF >%s\ncgroupDriver: $driver\nEOF\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "writes"),
+    [
+        ("/opt/make.sh", HERE % FILE, True),
+        ("/opt/make.sh", "#!/bin/sh\ntest -e %s || cat /x > %s\n" % (FILE, FILE), False),
+        ("/opt/make.sh", "#!/bin/sh\nif [ ! -e /x ]; then cat /x > %s; fi\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\necho x >> %s\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\ngrep -q static %s > /dev/null\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\n# cat > %s\n" % FILE, False),
+        ("/opt/make.sh", "#!/bin/sh\ncat /x > %s.old\n" % FILE, False),
+        ("/opt/gone.sh", "", False),
+        ("/bin/sh -c 'cat /x > \"%s\"'" % FILE, "", True),
+        ("/bin/cp /opt/kubelet.config " + FILE, "", True),
+        ("/bin/cp %s /opt/kubelet.config" % FILE, "", False),
+        ("/usr/bin/env install -m 644 /x " + FILE, "", True),
+        ("/bin/sed -i s/a/b/ " + FILE, "", False),
+    ],
+)
+def test_what_a_unit_writes_anew_before_the_kubelet_starts(
+    command: str, script: str, writes: bool, tmp_path: Path
+) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStartPre=%s\nExecStart=/usr/bin/kubelet\n" % command).encode())
+    if script:
+        write(tmp_path, "opt/make.sh", script.encode())
+    found = overwriter(Tree(str(tmp_path)), "kubelet", FILE)
+    assert found == ("ExecStartPre in %s" % (tmp_path / UNIT) if writes else "")
+
+
+KUBE = "/sys/fs/cgroup/kube.slice"
+
+
+@pytest.mark.parametrize(
+    ("line", "made"),
+    [
+        ("ExecStartPre=/bin/mkdir -p " + KUBE, True),
+        ("ExecStartPre=-/bin/mkdir -p %s/kubelet.service" % KUBE, True),
+        ("ExecStartPre=/bin/sh -c 'mkdir -p %s'" % KUBE, True),
+        ("ExecStartPre=/bin/sh -c 'C=/sys/fs/cgroup; for h in a; do mkdir -p $$C/kube.slice; done'", None),
+        ("ExecStartPre=/bin/sh -c '[ -d %s ] || mkdir -p %s'" % (KUBE, KUBE), None),
+        ("ExecStartPre=/opt/make.sh", True),
+        ("ExecStartPre=/opt/other", None),
+        ("ExecStartPre=/usr/bin/cgcreate -g cpu:/kube.slice", None),
+        ("ExecStartPre=/bin/mkdir -p /etc/kubernetes/manifests", False),
+        ("ExecStartPre=/bin/rm -f " + CPUS, False),
+        # When the kubelet starts, it is too late.
+        ("ExecStartPost=/bin/mkdir -p " + KUBE, False),
+        ("Slice=kube.slice", True),
+        ("Slice=kube-runtime.slice", True),
+        ("Slice=system.slice", False),
+        ("", False),
+    ],
+)
+def test_which_cgroups_a_unit_makes_before_the_kubelet_starts(line: str, made: bool | None, tmp_path: Path) -> None:
+    write(tmp_path, UNIT, ("[Service]\n%s\nExecStart=/usr/bin/kubelet\n" % line).encode())
+    write(tmp_path, "opt/make.sh", ("#!/bin/bash\nset -e\nmkdir -p %s\n" % KUBE).encode())
+    write(tmp_path, "sys/fs/cgroup/cgroup.controllers", b"cpu\n")
+    assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is made
+    # A saved node says the same.
+    commands = commands_without_secrets(Tree(str(tmp_path)), "kubelet", [])
+    saved = "".join("%s=%s\n" % (command.setting, " ".join(command.words)) for command in commands)
+    write(tmp_path, UNIT, ("[Service]\n%s\n%s" % (line if line.startswith("Slice") else "", saved)).encode())
+    assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is made or "/sys/fs/cgroup" not in line
+
+
+def test_of_version_1_a_slice_need_not_be_in_each_hierarchy(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Service]\nSlice=kube.slice\nExecStart=/usr/bin/kubelet\n")
+    assert is_made(Tree(str(tmp_path)), "kubelet", "/sys/fs/cgroup/hugetlb/kube.slice") is None
 
 
 def test_what_is_sure_counts_before_what_is_not(tmp_path: Path) -> None:

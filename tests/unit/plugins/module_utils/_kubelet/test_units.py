@@ -43,6 +43,10 @@ def unit_of(root: Path) -> KubeletUnit | None:
         ("/usr/bin/nice -n -5 " + LINE, WORDS),
         ("/bin/sh -c 'exec %s'" % LINE, WORDS),
         ("/bin/bash -ec '%s'" % LINE, WORDS),
+        # OpenShift's.
+        ("/usr/bin/hyperkube kubelet --config=/opt/kubelet.yaml", ("kubelet", WORDS[1])),
+        ("/usr/local/bin/kubenswrapper " + LINE, WORDS),
+        ("/usr/bin/kubensenter /usr/local/bin/kubenswrapper " + LINE, WORDS),
         # What a shell makes of it is not known.
         ("/bin/bash -c 'source /etc/kubelet.env; exec %s $ARGS'" % LINE, ()),
         ("/bin/sh -c '[ -e /etc/x ] && kubelet --config=/opt/kubelet.yaml'", ()),
@@ -52,14 +56,14 @@ def test_a_unit_that_starts_a_kubelet_is_found_by_what_it_runs(
     command: str, words: Sequence[str], tmp_path: Path
 ) -> None:
     write(tmp_path, "usr/lib/systemd/system/node-agent.service", ("[Service]\nExecStart=%s\n" % command).encode())
-    assert unit_of(tmp_path) == KubeletUnit("node-agent", tuple(words))
+    assert unit_of(tmp_path) == KubeletUnit("node-agent", tuple(words), "" if words else "a shell")
 
 
 @pytest.mark.parametrize(
     ("path", "command"),
     [
         ("kubelet-exporter.service", "/usr/bin/kubelet-exporter --port=9"),
-        ("kubelet.service", "/usr/bin/docker run --name kubelet hyperkube kubelet"),
+        ("node.service", "/usr/bin/docker run --name kubelet hyperkube kubelet"),
         ("kubelet@.service", LINE),
         ("kubelet.timer", LINE),
         ("clean.service", "/bin/sh -c 'rm -rf /var/lib/kubelet/x'"),
@@ -69,6 +73,17 @@ def test_a_unit_that_starts_a_kubelet_is_found_by_what_it_runs(
 def test_what_starts_no_kubelet(path: str, command: str, tmp_path: Path) -> None:
     write(tmp_path, "etc/systemd/system/" + path, ("[Service]\nExecStart=%s\n" % command).encode())
     assert unit_of(tmp_path) is None
+
+
+@pytest.mark.parametrize("command", ["docker run -d image kubelet", "docker logs -f kubelet", "/opt/start-kubelet"])
+def test_a_unit_of_the_kubelets_own_name_that_starts_a_container_shows_that_there_is_one(
+    command: str, tmp_path: Path
+) -> None:
+    write(tmp_path, UNIT, ("[Service]\nExecStart=%s\n" % command).encode())
+    program = command.partition(" ")[0].rpartition("/")[2]
+    assert unit_of(tmp_path) == KubeletUnit("kubelet", (), "another program (%s)" % program)
+    write(tmp_path, "etc/systemd/system/node-agent.service", ("[Service]\nExecStart=%s\n" % LINE).encode())
+    assert unit_of(tmp_path) == KubeletUnit("node-agent", WORDS)
 
 
 def test_the_unit_of_the_kubelets_own_name_comes_first_and_one_that_can_be_read(tmp_path: Path) -> None:

@@ -127,22 +127,27 @@ def test_kernel_flags(root: Path, text: str, value: int | None) -> None:
     assert host(root).kernel_flag("vm/panic_on_oom") is None
 
 
+V2 = "/sys/fs/cgroup"
+
+
 def test_cgroups_of_version_2(root: Path) -> None:
     write(root, CONTROLLERS, "cpuset cpu\n")
     (root / "sys/fs/cgroup/system.slice/a.slice").mkdir(parents=True)
     found = host(root)
     assert not found.cgroup_v1
     paths = ["", "system.slice", "system.slice/a.slice", "a.slice", "system.slice/b"]
-    assert [found.lacks_cgroup(path) for path in paths] == [False, False, False, True, True]
+    assert [bool(found.lacks_cgroup(path)) for path in paths] == [False, False, False, True, True]
 
 
 def test_cgroups_of_version_1(root: Path) -> None:
     """One has to be in all of the hierarchies that the kubelet uses, as far as the node has them."""
-    for path in ("cpu/both", "memory/both", "cpu/one", "freezer/both", "freezer/one", "memory/other"):
+    for path in ("cpu/both", "hugetlb/both", "cpu/one", "freezer/both", "freezer/one", "hugetlb/other"):
         (root / "sys/fs/cgroup" / path).mkdir(parents=True)
     found = host(root)
     assert found.cgroup_v1
-    assert [found.lacks_cgroup(path) for path in ("both", "one", "other", "none")] == [False, True, True, True]
+    lacking = [found.lacks_cgroup(path) for path in ("both", "one", "other", "none")]
+    cpu, hugetlb = "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/hugetlb"
+    assert lacking == [[], [hugetlb], [cpu], [cpu, hugetlb]]
 
 
 def test_cgroups_without_a_hierarchy(root: Path) -> None:
@@ -150,10 +155,10 @@ def test_cgroups_without_a_hierarchy(root: Path) -> None:
     assert (host(root).cgroup_v1, host(root).lacks_cgroup("a")) == (True, None)
 
 
-@pytest.mark.parametrize(("path", "lacks"), [("a\0b", None), ("a/" * 5000, True), ("../../../../etc/nothing", True)])
-def test_a_name_that_no_cgroup_has(root: Path, path: str, lacks: bool | None) -> None:
+@pytest.mark.parametrize(("path", "lacks"), [("a\0b", None), ("a/" * 5000, [V2]), ("../../../../etc/nothing", [V2])])
+def test_a_name_that_no_cgroup_has(root: Path, path: str, lacks: list[str] | None) -> None:
     write(root, CONTROLLERS, "cpuset\n")
-    assert host(root).lacks_cgroup(path) is lacks
+    assert host(root).lacks_cgroup(path) == lacks
 
 
 def test_the_disk_of_a_live_node(monkeypatch: pytest.MonkeyPatch) -> None:

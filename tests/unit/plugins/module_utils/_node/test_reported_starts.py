@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_plan import (
     ChangeTerms,
@@ -20,7 +21,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, Files, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
-from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node
+from ansible_collections.kubenode.cpu_manager.tests.machines.started import CONFIG, drift_of, node, state
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT
 
 
 def told(root: Path, minor: int = 33) -> tuple[bool | None, list[dict[str, Any]]]:
@@ -53,7 +55,7 @@ def test_the_service_of_the_kubelet_is_no_slice(root: Path) -> None:
         'Failed to enforce Kube Reserved Cgroup Limits on "/system.slice/kubelet.service": cgroup ["kubelet.service"]'
         " has some missing paths: /sys/fs/cgroup"
     )
-    assert finding["cause"] == (
+    assert finding["cause"].partition("; with cgroup v1")[0] == (
         "there is no cgroup /kubelet.service.slice, which the kubelet makes of /system.slice/kubelet.service with the"
         " systemd driver"
     )
@@ -331,3 +333,215 @@ def test_without_its_environment_file_systemd_does_not_start_the_kubelet(root: P
     assert [text["where"] for text in told(root)[1]] == ["/" + MORE, "cpuManagerPolicy"]
     write(root, "etc/kubelet.env", "")
     assert [text["where"] for text in told(root)[1]] == ["cpuManagerPolicy"]
+
+
+# --- where to mend what is refused ------------------------------------------------------------------------------
+
+
+def test_quotes_that_are_a_part_of_a_value_are_named(root: Path) -> None:
+    (root / CONFIG).unlink()
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    place = "etc/rancher/rke2/config.yaml"
+    write(root, place, 'kubelet-arg:\n- cpu-manager-policy="static"\n- kube-reserved="cpu=500m"\n')
+    starts, findings = told(root)
+    assert starts is False
+    for finding, flag in zip(findings, ('--kube-reserved="cpu=500m"', '--cpu-manager-policy="static"')):
+        assert "the quotes in %s are a part of the value" % flag in finding["cause"]
+        remedy = "write it without these quotes; %s is in %s" % (flag.partition("=")[0], root / place)
+        assert finding["remedy"] == remedy
+    write(root, place, "kubelet-arg:\n- cpu-manager-policy=static\n- 'kube-reserved=cpu=500m'\n")
+    assert told(root)[0] is True
+
+
+def test_a_flag_that_older_versions_may_not_have_is_named_with_its_file(root: Path) -> None:
+    (root / "var/lib/rancher/rke2/agent").mkdir(parents=True)
+    (root / CONFIG).unlink()
+    write(root, "etc/rancher/rke2/config.yaml", "kubelet-arg:\n- cpu-manager=true\n")
+    (doubt,) = start_report(node(root, 24), {})["unknown"]
+    assert doubt["reason"].endswith("flag --cpu-manager; it is in %s" % (root / "etc/rancher/rke2/config.yaml"))
+    starts, (finding,) = told(root)
+    assert (starts, finding["text"]) == (False, "unknown flag: --cpu-manager")
+
+
+ENFORCED = "--enforce-node-allocatable=pods,kube-reserved --kube-reserved=cpu=1"
+
+
+@pytest.mark.parametrize(
+    "flags", [ENFORCED, "--feature-gates=NoSuch=true", "--reserved-cpus=0-99", "--topology-manager-policy=best"]
+)
+def test_the_file_is_named_that_gives_a_flag_whose_value_is_refused(root: Path, flags: str) -> None:
+    write(root, "var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="%s"\n' % flags)
+    finding = next(finding for finding in told(root)[1] if finding["fatal"])
+    assert "is in %s, and nodeRegistration" % (root / "var/lib/kubelet/kubeadm-flags.env") in finding["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("os_id", "path", "place"),
+    [
+        ("talos", "etc/kubernetes/kubelet.yaml", "machine.kubelet.extraConfig"),
+        ("bottlerocket", "etc/kubernetes/kubelet/config", "settings.kubernetes"),
+        ("", "etc/kubernetes/kubelet-config.yaml", "its inventory"),
+    ],
+)
+def test_who_writes_a_file_is_named_beside_a_refusal(root: Path, os_id: str, path: str, place: str) -> None:
+    (root / CONFIG).unlink()
+    write(root, "etc/os-release", "ID=%s\n" % os_id)
+    gate = "featureGates: {UserNamespacesPodSecurityStandards: true}\n"
+    write(root, path, HEADER + gate)
+    assert told(root, 34)[0] is True
+    starts, (finding,) = told(root, 35)
+    assert (starts, place in finding["remedy"]) == (False, True)
+
+
+def test_a_policy_that_was_lost_may_be_set_again(root: Path) -> None:
+    """As after an upgrade that wrote the file anew."""
+    write(root, CONFIG, HEADER)
+    again = "or set cpuManagerPolicy: static again"
+    write(root, CHECKPOINT, state("0,2-4,6-7", c="1,5"))
+    assert again in told(root)[1][-1]["remedy"]
+    # Who writes the configuration is named.
+    unit = "[Service]\nExecStart=/opt/bin/kubelet --config=/var/lib/kubelet/config/kubelet\n"
+    write(root, "etc/systemd/system/kubelet.service", unit)
+    (root / CONFIG).unlink()
+    write(root, "var/lib/kubelet/config/kubelet", HEADER)
+    assert "give the shoot the same" in told(root)[1][-1]["remedy"]
+    # Where nobody has CPUs, the file can go.
+    write(root, CHECKPOINT, state("0-7"))
+    assert again not in told(root)[1][-1]["remedy"]
+
+
+@pytest.mark.parametrize(("gates", "starts"), [("KubeletCredentialProviders", None), ("CPUManager", True)])
+def test_a_gate_of_which_older_versions_are_not_known_is_not_taken_for_known(
+    root: Path, gates: str, starts: bool | None
+) -> None:
+    write(root, "etc/sysconfig/kubelet", "KUBELET_EXTRA_ARGS=--feature-gates=%s=true\n" % gates)
+    answer = start_report(node(root, 28), {})
+    assert answer["starts"] is starts
+    assert [doubt["where"] for doubt in answer["unknown"]] == ([] if starts else ["featureGates." + gates])
+
+
+@pytest.mark.parametrize(
+    ("flag", "file", "is_harmful"),
+    [("0s", "10s", True), ("0", "10s", True), ("5s", "0s", False), ("", "0s", False)],
+)
+def test_a_flag_with_a_period_of_0_does_harm(root: Path, flag: str, file: str, is_harmful: bool) -> None:
+    """In a file, 0 means the default."""
+    write(
+        root,
+        CONFIG,
+        HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\ncpuManagerReconcilePeriod: %s\n" % file,
+    )
+    write(root, "etc/default/kubelet", "KUBELET_EXTRA_ARGS=%s\n" % (flag and "--cpu-manager-reconcile-period=" + flag))
+    starts, findings = told(root)
+    assert starts is True
+    assert ("cpuManagerReconcilePeriod" in [finding["where"] for finding in findings]) is is_harmful
+
+
+# --- what the unit gives the kubelet ----------------------------------------------------------------------------
+
+KUBELET_UNIT = "etc/systemd/system/kubelet.service"
+SIZING = "--system-reserved=cpu=${CPU},ephemeral-storage=${ES}"
+
+
+def test_a_variable_that_nothing_sets_is_named_beside_the_empty_amount(root: Path) -> None:
+    """As of OpenShift's unit, whose kubelet another program starts."""
+    (root / CONFIG).unlink()
+    write(root, "etc/os-release", "ID=rhcos\n")
+    write(root, "etc/kubernetes/kubelet.conf", HEADER + "cpuManagerPolicy: static\n")
+    write(root, "etc/node-sizing.env", "CPU=200m\n")
+    line = "ExecStart=/usr/bin/hyperkube kubelet --config=/etc/kubernetes/kubelet.conf %s\n" % SIZING
+    write(root, KUBELET_UNIT, "[Service]\nEnvironmentFile=/etc/node-sizing.env\n" + line)
+    starts, findings = told(root)
+    (refusal,) = [finding for finding in findings if finding["fatal"]]
+    assert starts is False
+    assert refusal["where"] == "systemReserved.ephemeral-storage"
+    assert refusal["cause"].endswith("no file sets ES in it")
+    assert str(root / KUBELET_UNIT) in refusal["remedy"]
+    write(root, "etc/node-sizing.env", "CPU=200m\nES=1Gi\n")
+    assert [finding for finding in told(root)[1] if finding["fatal"]] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("ExecStart=/usr/bin/kubelet $CONFIG $ARGS", False),
+        ("Environment=CONFIG=--config=/%s\nExecStart=/usr/bin/kubelet $CONFIG $ARGS" % CONFIG, True),
+        ("ExecStart=/usr/bin/kubelet --config /%s" % CONFIG, True),
+        # What another program starts it with is not known.
+        ("ExecStart=/opt/start-kubelet", True),
+    ],
+)
+def test_a_file_that_the_unit_does_not_name_does_not_count(root: Path, line: str, counts: bool) -> None:
+    """As after an edit that took the line with --config away: the kubelet has its defaults."""
+    write(root, KUBELET_UNIT, "[Service]\n%s\n" % line)
+    write(root, CHECKPOINT, state("0-7"))
+    answer = start_report(node(root, 33), {})
+    assert answer["starts"] is counts
+    note = "%s does not count: the kubelet's command line has no --config (/usr/bin/kubelet)" % (root / CONFIG)
+    assert (note in answer["notes"]) is not counts
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}
+    plan = rollout_report(node(root, 33), wanted, ChangeTerms())
+    refused = [refusal["text"] for refusal in plan["refusals"] if "without a configuration file" in refusal["text"]]
+    assert bool(refused) is not counts
+
+
+@pytest.mark.parametrize("mark", ["etc/kubernetes/ssl/kubecfg-kube-node.yaml", "etc/microshift/config.yaml"])
+def test_of_a_kubelet_whose_flags_are_in_no_file_it_is_not_said_that_it_starts(root: Path, mark: str) -> None:
+    (root / CONFIG).unlink()
+    write(root, mark, "{}\n")
+    with pytest.raises(NodeError, match="is in no file of the node, and none runs"):
+        told(root)
+    words = ["kubelet", "--kubeconfig=/etc/kubernetes/ssl/kubecfg-kube-node.yaml", "--cpu-manager-policy=static"]
+    write(root, "proc/7/cmdline", "\0".join(words) + "\0")
+    assert told(root)[0] is False
+
+
+def test_a_container_that_a_unit_called_kubelet_starts_is_not_taken_for_no_kubelet(root: Path) -> None:
+    (root / CONFIG).unlink()
+    write(root, KUBELET_UNIT, "[Service]\nExecStartPre=docker run -d image kubelet\nExecStart=docker logs -f kubelet\n")
+    with pytest.raises(NodeError, match=r"kubelet\.service starts a kubelet by another program \(docker\)") as raised:
+        told(root)
+    assert raised.value.kind == "no_configuration"
+
+
+def test_no_rollout_writes_what_the_unit_writes_anew(root: Path) -> None:
+    write(root, "opt/make.sh", "#!/bin/bash\ncat <<EOF >/%s\n%sEOF\n" % (CONFIG, HEADER))
+    unit = "[Service]\nExecStartPre=/opt/make.sh\nExecStart=/usr/bin/kubelet --config=/%s\n" % CONFIG
+    write(root, KUBELET_UNIT, unit)
+    wanted = {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}
+    plan = rollout_report(node(root, 33), wanted, ChangeTerms())
+    (refusal,) = plan["refusals"]
+    assert refusal["text"].startswith("ExecStartPre in %s writes this file anew" % (root / KUBELET_UNIT))
+    write(root, "opt/make.sh", "#!/bin/bash\nmkdir -p /etc/kubernetes/manifests\n")
+    assert rollout_report(node(root, 33), wanted, ChangeTerms())["refusals"] == []
+
+
+DROP_IN = KUBELET_UNIT + ".d/20-cloud.conf"
+STATIC_FLAGS = "--cpu-manager-policy=static --kube-reserved=cpu=500m"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lost"),
+    [
+        # An environment file counts before all drop-ins, also where its value is empty.
+        ("etc/default/kubelet", "ARGS=\n", "--cpu-manager-policy, --kube-reserved there do"),
+        ("etc/default/kubelet", "ARGS=--kube-reserved=cpu=1\n", "--cpu-manager-policy there does"),
+        (
+            KUBELET_UNIT + ".d/30-more.conf",
+            "[Service]\nEnvironment=ARGS=--v=2\n",
+            "--cpu-manager-policy, --kube-reserved there do",
+        ),
+        # These take nothing away.
+        ("etc/default/kubelet", "OTHER=\n", ""),
+        ("etc/default/kubelet", "ARGS=%s --v=2\n" % STATIC_FLAGS, ""),
+        (KUBELET_UNIT + ".d/30-more.conf", "[Service]\nEnvironment=\nEnvironment=ARGS=--v=2\n", ""),
+    ],
+)
+def test_flags_that_another_file_takes_the_place_of_are_named(root: Path, path: str, text: str, lost: str) -> None:
+    line = "ExecStart=/usr/bin/kubelet --config=/%s $ARGS\n" % CONFIG
+    write(root, KUBELET_UNIT, "[Service]\nEnvironmentFile=-/etc/default/kubelet\n" + line)
+    write(root, DROP_IN, '[Service]\nEnvironment="ARGS=%s"\n' % STATIC_FLAGS)
+    write(root, path, text)
+    notes = [note for note in start_report(node(root, 33), {})["notes"] if "takes the place" in note]
+    begin = "%s: its ARGS takes the place of that of %s, so that %s" % (root / path, root / DROP_IN, lost)
+    assert [note.startswith(begin) for note in notes] == ([True] if lost else [])

@@ -56,6 +56,27 @@ def test_a_good_node(root: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("line", "starts"),
+    [("", False), ("ExecStartPre=/bin/mkdir -p /sys/fs/cgroup/kube.slice", True), ("ExecStartPre=/opt/prepare", None)],
+)
+def test_a_reserved_cgroup_that_the_unit_makes_first_is_no_refusal(root: Path, line: str, starts: bool | None) -> None:
+    fields = 'kubeReserved: {cpu: "1"}\nenforceNodeAllocatable: [kube-reserved]\nkubeReservedCgroup: /kube.slice\n'
+    write(root, CONFIG, (HEADER + "cgroupDriver: systemd\n" + fields).encode())
+    write(root, "etc/systemd/system/kubelet.service", ("[Service]\n%s\nExecStart=/usr/bin/kubelet\n" % line).encode())
+    write(root, "sys/fs/cgroup/cgroup.controllers", b"cpu cpuset memory\n")
+    assert start_report(node(root), {})["starts"] is starts
+
+
+def test_of_version_1_it_is_named_where_a_reserved_cgroup_is_missing(root: Path) -> None:
+    fields = 'kubeReserved: {cpu: "1"}\nenforceNodeAllocatable: [kube-reserved]\nkubeReservedCgroup: /kube.slice\n'
+    write(root, CONFIG, (HEADER + "cgroupDriver: systemd\nfailCgroupV1: false\n" + fields).encode())
+    for path in ("cpu/kube.slice", "hugetlb", "memory/kube.slice"):
+        (root / "sys/fs/cgroup" / path).mkdir(parents=True)
+    (found,) = [finding for finding in start_report(node(root), {})["findings"] if finding["fatal"]]
+    assert "/sys/fs/cgroup/hugetlb" in found["cause"]
+
+
 def test_all_parts_of_a_node_are_looked_at(root: Path) -> None:
     """In the order in which the kubelet comes to them."""
     gate = "featureGates:\n  MemoryManager: true\n"

@@ -18,7 +18,7 @@ SYSTEMD = {"cgroupDriver": "systemd"}
 
 def cgroups(*there: str, machine: Host = V2) -> Host:
     """The machine, with these cgroups."""
-    return machine._replace(lacks_cgroup=lambda path: path not in there)
+    return machine._replace(lacks_cgroup=lambda path: [] if path in there else ["/sys/fs/cgroup"])
 
 
 def told(found: Iterable[Finding | Unknown]) -> list[tuple[str, str]]:

@@ -148,7 +148,7 @@ def test_the_kubelet_reads_reservations_and_thresholds_before_it_makes_its_manag
         "failCgroupV1": False,
     }
     machine = host("2s5n1c", cgroup_v1=True)._replace(
-        has_systemd=True, lacks_cgroup=lambda _path: True, kernel_flag=lambda _flag: 7
+        has_systemd=True, lacks_cgroup=lambda _path: ["/sys/fs/cgroup"], kernel_flag=lambda _flag: 7
     )
     checked = check_decoded(values, Gates({}, 36), machine)
     assert [finding.where for finding in checked.before if finding.fatal] == [

@@ -208,7 +208,7 @@ HOSTS = st.builds(
     st.sampled_from([33, 34, 35, 36, 37]),
     cgroup_v1=st.booleans(),
     storage=st.sampled_from([None, 100 << 30]),
-    lacks_cgroup=st.sampled_from([lambda _path: None, lambda _path: True, lambda _path: False]),
+    lacks_cgroup=st.sampled_from([lambda _path: None, lambda _path: ["/sys/fs/cgroup"], lambda _path: []]),
     has_systemd=st.sampled_from([None, True, False]),
     swap_on=st.booleans(),
     kernel_flag=st.sampled_from([lambda _flag: None, lambda _flag: 1]),

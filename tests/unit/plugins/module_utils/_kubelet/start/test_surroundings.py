@@ -170,7 +170,7 @@ def test_a_root_that_is_missing(values: dict[str, Any], machine: Host, text: str
 
 
 def test_a_root_that_cannot_be_seen() -> None:
-    reason = "whether there is a cgroup /a cannot be seen: the node's files have no /sys/fs/cgroup"
+    reason = "it cannot be seen whether the kubelet finds the cgroup /a"
     assert told(cgroup_root_findings({"cgroupRoot": "/a"}, V2)) == [("cgroupRoot", reason)]
     # The topmost is there.
     assert told(cgroup_root_findings({"cgroupRoot": "/"}, V2)) == []
@@ -274,7 +274,7 @@ def test_all_is_told_in_the_order_of_the_kubelet() -> None:
         **enforced("kube-reserved", kubeReservedCgroup="/foo", kubeReserved=CPU),
         "systemCgroups": "/",
     }
-    machine = flags(panic=0)._replace(has_systemd=False, lacks_cgroup=lambda _path: True)
+    machine = flags(panic=0)._replace(has_systemd=False, lacks_cgroup=lambda _path: ["/sys/fs/cgroup"])
     assert [where for where, _text in told(node_findings(values, machine))] == [
         "protectKernelDefaults",
         "cgroupDriver",
@@ -297,9 +297,9 @@ def test_any_text_is_a_cgroup_or_refused(name: str, driver: str, cgroup_v1: bool
     )
     asked: list[str] = []
 
-    def lacks(path: str) -> bool:
+    def lacks(path: str) -> list[str]:
         asked.append(path)
-        return True
+        return ["/sys/fs/cgroup"]
 
     machine = V2._replace(cgroup_v1=cgroup_v1, lacks_cgroup=lacks)
     found = told([*cgroup_root_findings(values, machine), *node_findings(values, machine)])
