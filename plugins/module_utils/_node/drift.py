@@ -103,6 +103,11 @@ def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> li
             "the shared pool has the isolated CPUs %s, over which the kernel balances no load: the threads of a"
             " container stay on one of them" % (shared & isolated)
         )
+        if isolated & exclusive:
+            text += (
+                "; so do those of a container with several exclusive CPUs (%s), unless it binds its threads itself:"
+                " boot without isolcpus=, or with isolcpus=managed_irq alone" % (isolated & exclusive)
+            )
         notes.append(Note("shared-pool-isolated", text))
     if isolated and exclusive - isolated:
         text = "the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated)
@@ -239,7 +244,10 @@ def report(
     elif not found_refusal and not is_removed:
         found_refusal = _checkpoint_refusal(starts.found, checkpoint)
         if found_refusal:
-            notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
+            from .start_check import switched_off
+
+            remark = switched_off(judgement.state, topology.offline)
+            notes.append(Note("checkpoint-refused", "%s: %s%s" % (NO_RESTART, found_refusal, remark)))
     notes += [
         *_removal_notes(starts.removal, judgement.state),
         *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
@@ -447,8 +455,8 @@ def _machine_notes(topology: Topology, machine: Host) -> list[str]:
     if not topology.uniform_cores:
         text = (
             "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
-            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
-            % machine.topology.cpus_per_core
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together; where"
+            " the machine has cores of two kinds, switch SMT off" % machine.topology.cpus_per_core
         )
         notes.append(Note("cores-uneven", text))
     return notes

@@ -36,6 +36,7 @@ from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, 
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
 from .._kubelet.state_removal import Removal, removals
+from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
 from ..state.acceptance import (
@@ -55,6 +56,7 @@ from ..state.memory_manager import (
     MemoryConfig,
     MemoryStateError,
     judge_memory,
+    machine_differences,
     memory_owners,
     memory_state_after,
 )
@@ -562,7 +564,7 @@ def with_states(
     found = [
         *_if_kept(
             removed.get(node.checkpoint_path),
-            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine()),
+            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine(), node.topology.offline),
         ),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
@@ -628,11 +630,11 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 
 def checkpoint_findings(
-    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host
+    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host, offline: CPUSet = CPUSet()
 ) -> Iterator[Finding]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
-    content: an error, where the kubelet cannot read the file.
+    content: an error, where the kubelet cannot read the file. offline: CPUs that are switched off.
     """
     if content is None or checked.cpu_manager_policy is None:
         return
@@ -655,7 +657,14 @@ def checkpoint_findings(
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"
-        yield _start_refused(judgement.reason, cause, judgement.remedy, path)
+        yield _start_refused(judgement.reason, cause + switched_off(judgement.state, offline), judgement.remedy, path)
+
+
+def switched_off(state: State | None, offline: CPUSet) -> str:
+    """Return a remark, to append, on the CPUs of a state that are switched off; empty where there are none."""
+    cpus = CPUSet() if state is None else (state.default_cpu_set | state.exclusive_cpus()) & offline
+    text = "; CPUs %s are offline: what switches them off has to do so before the kubelet's first start after a boot"
+    return text % cpus if cpus else ""
 
 
 def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:
@@ -733,7 +742,14 @@ def memory_state_findings(
         cause = "the memory manager's state cannot be restored"
         if judgement.restored:
             cause = "the memory manager's state does not agree with the configuration and the node's memory"
-        remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
+        remedy = _REMEDY
+        differing = machine_differences(content, config) if judgement.restored and isinstance(content, bytes) else ()
+        if differing:
+            cause += " (%s)" % "; ".join(differing)
+            remedy += (
+                "; where nobody changed the machine, a boot has moved memory between NUMA nodes, which it can do again"
+                " (have the file removed at each boot), or huge pages were allocated after the kubelet's start"
+            )
         yield _start_refused(judgement.text(path), cause, remedy, path, "memory")
 
 
