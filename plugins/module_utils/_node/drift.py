@@ -26,7 +26,17 @@ from .._kubelet.start.findings import Host
 from ..cpuset import CPUSet
 from ..policy.option_harms import Harm, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
-from ..state.acceptance import ABSENT, ACCEPTED, REFUSED, CPUManagerConfig, Judgement, judge, readable
+from ..state.acceptance import (
+    ABSENT,
+    ACCEPTED,
+    REFUSED,
+    STATIC,
+    CPUManagerConfig,
+    Judgement,
+    judge,
+    pooled_cpus,
+    readable,
+)
 from ..state.assignments import State
 from ..topology.model import Topology
 
@@ -266,7 +276,9 @@ def report(
         from .enforcement import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
-        compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)
+        coming = CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
+        accepted = judgement.state if judgement.verdict == ACCEPTED else None
+        compared = compare(observed, judgement.policy_name, accepted, coming)
         enforcement = compared.summary
         lost = [part.to_dict() for part in compared.lost]
         drift += compared.drift
