@@ -74,7 +74,7 @@ from ..state.restored import (
 )
 from ..topology.kubelet_view import CPUTopology
 from .beside_cpus import device_checkpoint, machine_memory
-from .node import Node
+from .node import PARTITIONING, Node
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
@@ -153,6 +153,8 @@ def _explained(finding: Finding, maps: Sequence[ReplacedMap]) -> Finding:
 # The checkpoints that a kubelet restores beside its CPU and memory managers': what it refuses of this node's.
 
 
+# From then on OpenShift's kubelet takes a default set without the reserved CPUs under workload partitioning.
+_PARTITIONED_SINCE = 29
 _CAUSE = "the file is damaged, as after a power cut, or a kubelet of another version wrote it"
 _REMEDY = "drain the node, stop the kubelet and take the file out of the way before it starts again"
 
@@ -631,7 +633,7 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 def checkpoint_findings(
     content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host, offline: CPUSet = CPUSet()
-) -> Iterator[Finding]:
+) -> Iterator[Finding | Unknown]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
     content: an error, where the kubelet cannot read the file. offline: CPUs that are switched off.
@@ -647,6 +649,14 @@ def checkpoint_findings(
         checked.cpu_manager_policy, host.topology.all_cpus(), minor=host.minor, pod_level=checked.pod_level
     )
     judgement = judge(content, config)
+    plain = judge(content, config._replace(is_partitioned=False))
+    if judgement.verdict != REFUSED and plain.verdict == REFUSED and config.minor < _PARTITIONED_SINCE:
+        text = (
+            "OpenShift's workload partitioning is on (%s), and whether its kubelet takes a default set without the"
+            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that follows"
+            " no boot: %s"
+        )
+        yield Unknown(text % (PARTITIONING, plain.reason), path)
     if judgement.verdict != REFUSED:
         yield from _restart_findings(judgement.state, path, checked, host.topology)
         return

@@ -366,6 +366,7 @@ class _Check:
             self.options.strict_cpu_reservation,
             self.minor,
             self.gates.enabled(POD_LEVEL_MANAGERS),
+            self.host.is_partitioned,
         )
 
     def _read_options(self, options: Mapping[str, str]) -> bool:

@@ -166,3 +166,41 @@ def test_pods_over_two_numa_nodes_after_another_has_gone(root: Path, minor: int,
     if found is not None:
         assert found["text"] == "[memorymanager] the expected machine state is different from the real one"
         assert "in the file" not in found["cause"]
+
+
+# --- OpenShift's workload partitioning -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("default", "minor", "starts", "is_drift"),
+    [
+        # Its own kubelet writes this; an older patch level of 1.27 and 1.28 refuses it.
+        ("1-7", 28, None, False),
+        ("1-7", 29, True, False),
+        # As it was before partitioning was switched on.
+        ("0-7", 29, True, False),
+        # What is missing beside that is refused as everywhere.
+        ("2-7", 29, False, True),
+        ("0-6", 29, False, True),
+    ],
+)
+def test_openshift_keeps_reserved_cpus_out_of_the_default_set_by_itself(
+    root: Path, default: str, minor: int, starts: bool | None, is_drift: bool
+) -> None:
+    write_machine(root, "1s8c")
+    write(root, CONFIG, STATIC)
+    write(root, CHECKPOINT, state(default).decode())
+    pinning = "etc/kubernetes/openshift-workload-pinning"
+    write(root, pinning, '{"management": {"cpuset": "0"}}')
+    answer = start_report(node(root, minor), {})
+    assert answer["starts"] is starts
+    assert [doubt["reason"] for doubt in answer["unknown"] if pinning in doubt["reason"]] == [
+        doubt["reason"] for doubt in answer["unknown"]
+    ]
+    assert bool(answer["unknown"]) is (starts is None)
+    told = drift_of(root, {})
+    assert [row["subject"] for row in told["drift"]] == ["checkpoint"] * is_drift
+    assert not any("by design" in note for note in told["notes"])
+    if default == "1-7":
+        (root / pinning).unlink()
+        assert start_report(node(root, minor), {})["starts"] is False
