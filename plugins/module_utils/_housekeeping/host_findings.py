@@ -21,11 +21,11 @@ from .._host.layers import (
     RPS,
     SLICES,
     TUNED,
+    UNITS,
     UNREADABLE,
     WATCHDOG,
     WORKQUEUES,
     Irqbalance,
-    UNITS,
     KernelSetting,
     shown,
     wanted_cpus,
@@ -139,8 +139,8 @@ def _on_slices(settings: Sequence[KernelSetting], reserved: HostCPUs) -> str:
     text = ""
     if others:
         text += (
-            "; systemd does not have %s: there it writes the cpuset alone, and what makes the cgroup can undo that (Kata"
-            " Containers: sandbox_cgroup_only = true puts the threads into the pod's cgroup)" % ", ".join(others)
+            "; systemd does not have %s: there it writes the cpuset alone, and what makes the cgroup can undo that"
+            " (Kata Containers: sandbox_cgroup_only = true puts the threads into the pod's cgroup)" % ", ".join(others)
         )
     if fenced:
         text += (

@@ -36,6 +36,7 @@ from ..state.acceptance import (
     judge,
     pooled_cpus,
     readable,
+    switched_off,
 )
 from ..state.assignments import State
 from ..topology.model import Topology
@@ -254,10 +255,8 @@ def report(
     elif not found_refusal and not is_removed:
         found_refusal = _checkpoint_refusal(starts.found, checkpoint)
         if found_refusal:
-            from .start_check import switched_off
-
-            remark = switched_off(judgement.state, topology.offline)
-            notes.append(Note("checkpoint-refused", "%s: %s%s" % (NO_RESTART, found_refusal, remark)))
+            said = (NO_RESTART, found_refusal, switched_off(judgement.state, topology.offline))
+            notes.append(Note("checkpoint-refused", "%s: %s%s" % said))
     notes += [
         *_removal_notes(starts.removal, judgement.state),
         *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
@@ -276,9 +275,8 @@ def report(
         from .enforcement import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
-        coming = CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
         accepted = judgement.state if judgement.verdict == ACCEPTED else None
-        compared = compare(observed, judgement.policy_name, accepted, coming)
+        compared = compare(observed, judgement.policy_name, accepted, _coming(config))
         enforcement = compared.summary
         lost = [part.to_dict() for part in compared.lost]
         drift += compared.drift
@@ -297,6 +295,11 @@ def report(
         "enforcement": enforcement,
         "notes": notes,
     }
+
+
+def _coming(config: CPUManagerConfig | None) -> CPUSet:
+    """The CPUs that a kubelet with this configuration would give to containers; none where it does not pin."""
+    return CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
 
 
 def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
@@ -467,8 +470,8 @@ def _machine_notes(topology: Topology, machine: Host) -> list[str]:
     if not topology.uniform_cores:
         text = (
             "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
-            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together; where"
-            " the machine has cores of two kinds, switch SMT off" % machine.topology.cpus_per_core
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together;"
+            " where the machine has cores of two kinds, switch SMT off" % machine.topology.cpus_per_core
         )
         notes.append(Note("cores-uneven", text))
     return notes

@@ -56,9 +56,7 @@ class Enforcement(NamedTuple):
     lost: Sequence[Lost] = ()
 
 
-def compare(
-    observed: Observed, policy_name: str | None, state: State | None, coming: CPUSet = CPUSet()
-) -> Enforcement:
+def compare(observed: Observed, policy_name: str | None, state: State | None, coming: CPUSet = CPUSet()) -> Enforcement:
     """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs.
 
     coming: then, the CPUs that a kubelet would give out from its next start on.

@@ -47,6 +47,7 @@ from ..state.acceptance import (
     judge,
     readable,
     restore_state,
+    switched_off,
 )
 from ..state.assignments import State
 from ..state.checkpoint import restore_error
@@ -523,11 +524,15 @@ def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
 
     Raises NodeError where there is no kubelet.
     """
+    # Imported here: only who asks about the start alone asks about the runtime, too.
+    from .runtime import driver_findings
+
     prediction = predict_start(node, wanted)
+    findings = [*prediction.findings, *driver_findings(node)]
     return {
         "starts": prediction.starts,
         "kubelet_version": "1.%d" % node.minor,
-        "findings": [finding.to_dict() for finding in prediction.findings],
+        "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "notes": node.version_notes(),
     }
@@ -653,8 +658,8 @@ def checkpoint_findings(
     if judgement.verdict != REFUSED and plain.verdict == REFUSED and config.minor < _PARTITIONED_SINCE:
         text = (
             "OpenShift's workload partitioning is on (%s), and whether its kubelet takes a default set without the"
-            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that follows"
-            " no boot: %s"
+            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
+            " follows no boot: %s"
         )
         yield Unknown(text % (PARTITIONING, plain.reason), path)
     if judgement.verdict != REFUSED:
@@ -668,13 +673,6 @@ def checkpoint_findings(
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"
         yield _start_refused(judgement.reason, cause + switched_off(judgement.state, offline), judgement.remedy, path)
-
-
-def switched_off(state: State | None, offline: CPUSet) -> str:
-    """Return a remark, to append, on the CPUs of a state that are switched off; empty where there are none."""
-    cpus = CPUSet() if state is None else (state.default_cpu_set | state.exclusive_cpus()) & offline
-    text = "; CPUs %s are offline: what switches them off has to do so before the kubelet's first start after a boot"
-    return text % cpus if cpus else ""
 
 
 def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:

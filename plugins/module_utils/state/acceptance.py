@@ -135,6 +135,13 @@ def pooled_cpus(config: CPUManagerConfig, is_strict: bool = False) -> CPUSet:
     return config.all_cpus - config.reserved if config.strict_reservation or is_strict else config.all_cpus
 
 
+def switched_off(state: State | None, offline: CPUSet) -> str:
+    """Return a remark, to append, on the CPUs of a state that are switched off; empty where there are none."""
+    cpus = CPUSet() if state is None else (state.default_cpu_set | state.exclusive_cpus()) & offline
+    text = "; CPUs %s are offline: what switches them off has to do so before the kubelet's first start after a boot"
+    return text % cpus if cpus else ""
+
+
 # What a checkpoint says, and whether a kubelet would start with it, as plain data.
 
 

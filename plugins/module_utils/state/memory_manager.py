@@ -615,7 +615,7 @@ def _machine_of(state: Mapping[int, Any]) -> Amounts:
 
 
 def machine_differences(content: bytes, config: MemoryConfig) -> list[str]:
-    """Return which amounts of the NUMA nodes are others than in a state that a kubelet restores; none where not known."""
+    """Return which amounts of the NUMA nodes are others than in a state that a kubelet can restore."""
     here = config.machine or {}
     there = {} if config.machine is None else _machine_of(restore_memory(content, config).machine or {})
     found = []

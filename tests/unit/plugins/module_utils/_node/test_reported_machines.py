@@ -62,7 +62,7 @@ def test_cpus_that_were_switched_off_are_told_from_those_that_are_gone(
     write(root, CHECKPOINT, state(default).decode())
     found = refusal(root)
     assert found is not None
-    assert found["text"].endswith("doesn't match with CPUs in state \"%s\"" % default)
+    assert found["text"].endswith('doesn\'t match with CPUs in state "%s"' % default)
     notes = [note for note in drift_of(root, {})["notes"] if "would not start again" in note]
     assert len(notes) == 1
     for said in (found["cause"], notes[0]):
@@ -204,3 +204,56 @@ def test_openshift_keeps_reserved_cpus_out_of_the_default_set_by_itself(
     if default == "1-7":
         (root / pinning).unlink()
         assert start_report(node(root, minor), {})["starts"] is False
+
+
+# --- drivers of cgroups ----------------------------------------------------------------------------------------------
+
+RUNC = 'version = %d\n[plugins."%s".containerd.runtimes.runc.options]\nSystemdCgroup = %%s\n'
+CONTAINERD = RUNC % (2, "io.containerd.grpc.v1.cri")
+CONTAINERD_2 = RUNC % (3, "io.containerd.cri.v1.runtime") % "true"
+DOCKER = '{"exec-opts": ["native.cgroupdriver=%s"]}'
+CRIO = '[crio.runtime]\ncgroup_manager = "%s"\n'
+SAID = {"systemd": "no new container starts", "cgroupfs": "behind systemd's back"}
+
+
+@pytest.mark.parametrize(
+    ("own", "endpoint", "path", "text", "minor", "theirs"),
+    [
+        ("cgroupfs", "containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD % "true", 20, "systemd"),
+        ("systemd", "containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD % "true", 20, ""),
+        ("systemd", "containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD % "false", 28, "cgroupfs"),
+        # Nothing is set, and nothing is there.
+        ("systemd", "containerd/containerd.sock", "etc/containerd/config.toml", "version = 2\n", 28, "cgroupfs"),
+        ("systemd", "containerd/containerd.sock", "etc/other", "", 28, ""),
+        ("cgroupfs", "containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD_2, 28, "systemd"),
+        # The kubelet takes what the runtime says.
+        ("cgroupfs", "containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD_2, 31, ""),
+        ("systemd", "cri-dockerd.sock", "etc/docker/daemon.json", DOCKER % "cgroupfs", 24, "cgroupfs"),
+        ("systemd", "cri-dockerd.sock", "etc/docker/daemon.json", DOCKER % "cgroupfs", 33, "cgroupfs"),
+        ("cgroupfs", "cri-dockerd.sock", "etc/docker/daemon.json", DOCKER % "systemd", 24, "systemd"),
+        ("systemd", "cri-dockerd.sock", "etc/docker/daemon.json", DOCKER % "systemd", 24, ""),
+        ("systemd", "cri-dockerd.sock", "etc/docker/daemon.json", "{", 24, ""),
+        ("systemd", "crio/crio.sock", "etc/crio/crio.conf", CRIO % "cgroupfs", 28, "cgroupfs"),
+        ("cgroupfs", "crio/crio.sock", "etc/crio/crio.conf.d/10.conf", CRIO % "systemd", 28, "systemd"),
+        ("cgroupfs", "crio/crio.sock", "etc/crio/crio.conf", "[crio]\n", 28, "systemd"),
+        # k3s gives both the same.
+        ("cgroupfs", "k3s/containerd/containerd.sock", "etc/containerd/config.toml", CONTAINERD % "true", 28, ""),
+    ],
+)
+def test_a_runtime_that_makes_cgroups_by_another_driver(
+    root: Path, own: str, endpoint: str, path: str, text: str, minor: int, theirs: str
+) -> None:
+    write_machine(root, "1s4c")
+    write(root, CONFIG, HEADER + "cgroupDriver: %s\n" % own)
+    flags = "KUBELET_KUBEADM_ARGS=--container-runtime-endpoint=unix:///run/%s\n" % endpoint
+    write(root, "var/lib/kubelet/kubeadm-flags.env", flags)
+    write(root, path, text)
+    answer = start_report(node(root, minor), {})
+    found = [finding for finding in answer["findings"] if finding["where"] == "cgroupDriver"]
+    assert len(found) == bool(theirs)
+    for finding in found:
+        assert finding["cause"].startswith("the kubelet makes cgroups by the driver %s, and" % own)
+        assert "by %s (" % theirs in finding["cause"]
+        assert "/" + path in finding["cause"]
+        assert SAID[theirs] in finding["cause"]
+        assert not finding["fatal"]
