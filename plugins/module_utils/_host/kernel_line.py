@@ -50,7 +50,8 @@ _REASONS = {
 }
 _DOMAIN_HARM = (
     "takes the CPUs %s out of the scheduler's load balancing, and all pods without exclusive CPUs share these: "
-    "each would stay on the CPU that it began on"
+    "each would stay on the CPU that it began on, and so would the threads of a container with several exclusive CPUs"
+    " that does not bind them itself: leave isolcpus= out, or give it managed_irq alone"
 )
 
 

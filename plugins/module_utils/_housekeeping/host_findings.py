@@ -21,6 +21,7 @@ from .._host.layers import (
     RPS,
     SLICES,
     TUNED,
+    UNITS,
     UNREADABLE,
     WATCHDOG,
     WORKQUEUES,
@@ -119,6 +120,7 @@ def layer_findings(settings: Sequence[KernelSetting], reserved: HostCPUs) -> lis
         if movable:
             what = "%d of %d may run elsewhere: %s" % (len(movable), len(of_layer), _shown_settings(movable))
             remedy = _REMEDIES[layer] if len(movable) > len(refused) or layer == INTERRUPTS else _REMEDY_REFUSED
+            remedy += _on_slices(movable, reserved) if layer == SLICES else ""
             found.append(finding(ELSEWHERE, layer, wanted, what, remedy))
         if layer == INTERRUPTS and (fixed or refused):
             what = "; ".join(
@@ -128,6 +130,24 @@ def layer_findings(settings: Sequence[KernelSetting], reserved: HostCPUs) -> lis
             )
             found.append(finding(NOT_MOVABLE, layer, wanted, what, _REMEDY_NOT_MOVABLE))
     return found
+
+
+def _on_slices(settings: Sequence[KernelSetting], reserved: HostCPUs) -> str:
+    """What to know of slices before the role changes them: some are no units, and some have CPUs for a purpose."""
+    others = [setting.name for setting in settings if not setting.name.endswith(UNITS)]
+    fenced = [setting.name for setting in settings if setting.cpus and setting.cpus.isdisjoint(reserved.kept)]
+    text = ""
+    if others:
+        text += (
+            "; systemd does not have %s: there it writes the cpuset alone, and what makes the cgroup can undo that"
+            " (Kata Containers: sandbox_cgroup_only = true puts the threads into the pod's cgroup)" % ", ".join(others)
+        )
+    if fenced:
+        text += (
+            "; first decide on %s: what is to keep its CPUs there, as virtual machines, needs them reserved"
+            " (reserved_system_cpus), or named in housekeeping_exclude_slices" % ", ".join(fenced)
+        )
+    return text
 
 
 def manager_findings(

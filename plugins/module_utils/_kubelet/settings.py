@@ -450,7 +450,7 @@ def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
 
 def design_notes(config: CPUManagerConfig | None) -> list[str]:
     """What is by design, and asked all the time: other pods run on reserved CPUs, too. config: None if not known."""
-    if config is None or config.policy_name != STATIC or config.strict_reservation:
+    if config is None or config.policy_name != STATIC or config.strict_reservation or config.is_partitioned:
         return []
     since, beta = OPTION_SINCE[STRICT_RESERVATION][:2]
     return [

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import CPUManagerError, InputError, NodeError, RefusedError, option
@@ -15,6 +16,7 @@ from .._cgroup.writer import carry_out, systemd_of
 from .._cgroup.writes import WantedCpuset, Write, WritePlan, plan_writes, shown
 from .._containers.crictl import Crictl
 from .._containers.pods import APP, Container, Pod
+from .._host.layers import allowed_cpus
 from ..cpuset import CPUSet
 from ..policy.options import StaticOptions
 from ..state.acceptance import STATIC, CPUManagerConfig
@@ -314,6 +316,7 @@ class Settling:
             container = container._replace(process_cgroup=container.cgroup)
         try:
             plan = plan_container(self.hierarchy.version, self.cgroups, container, row.wanted, self.online, self.mems)
+            self._check_units(_above(container, plan))
             if self.runtime is not None:
                 self.runtime.check()
             if self.act:
@@ -329,6 +332,16 @@ class Settling:
             self.widened += _above(container, plan)
         self.cgroups = after_writes(self.hierarchy.version, self.cgroups, plan.writes)
         return row._replace(result=WRITTEN)
+
+    def _check_units(self, above: Sequence[Write]) -> None:
+        """Raise RefusedError where an administrator gives one of these cgroups, which are to be widened, its CPUs."""
+        for write in above if self.hierarchy.version != 1 else ():
+            given = allowed_cpus(self.hierarchy.tree, posixpath.basename(write.path))
+            missing = CPUSet() if given is None or given.cpus is None else write.new & self.online - given.cpus
+            # What is in /run was set for a while, perhaps by an earlier pass.
+            if given is not None and missing and not given.path.startswith("/run/"):
+                what = "has no CPUs %s, as AllowedCPUs= in %s gives it others" % (missing, given.path)
+                raise RefusedError(what, where=write.path, remedy=ways_out(missing, ["it there"]))
 
     def _write(self, container: Running, row: ContainerRow, plan: WritePlan) -> None:
         self._check_current()

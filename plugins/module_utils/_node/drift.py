@@ -26,7 +26,18 @@ from .._kubelet.start.findings import Host
 from ..cpuset import CPUSet
 from ..policy.option_harms import Harm, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
-from ..state.acceptance import ABSENT, ACCEPTED, REFUSED, CPUManagerConfig, Judgement, judge, readable
+from ..state.acceptance import (
+    ABSENT,
+    ACCEPTED,
+    REFUSED,
+    STATIC,
+    CPUManagerConfig,
+    Judgement,
+    judge,
+    pooled_cpus,
+    readable,
+    switched_off,
+)
 from ..state.assignments import State
 from ..topology.model import Topology
 
@@ -103,6 +114,11 @@ def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> li
             "the shared pool has the isolated CPUs %s, over which the kernel balances no load: the threads of a"
             " container stay on one of them" % (shared & isolated)
         )
+        if isolated & exclusive:
+            text += (
+                "; so do those of a container with several exclusive CPUs (%s), unless it binds its threads itself:"
+                " boot without isolcpus=, or with isolcpus=managed_irq alone" % (isolated & exclusive)
+            )
         notes.append(Note("shared-pool-isolated", text))
     if isolated and exclusive - isolated:
         text = "the exclusive CPUs %s are not isolated, as CPUs %s are" % (exclusive - isolated, isolated)
@@ -228,8 +244,7 @@ def report(
             }
         )
         actions.append(_checkpoint_action(checkpoint, config))
-    if actions:
-        actions = with_restart(actions)
+    actions = with_restart(actions) if actions else actions
     reserved = _found_reservation(found, starts.found)
     reserved_wanted = CPUSet.parse(plan.settings["reserved_system_cpus"]) if config is None else config.reserved
     cpus = _pools(topology, reserved, judgement.state, _options(starts.found))
@@ -239,7 +254,8 @@ def report(
     elif not found_refusal and not is_removed:
         found_refusal = _checkpoint_refusal(starts.found, checkpoint)
         if found_refusal:
-            notes.append(Note("checkpoint-refused", "%s: %s" % (NO_RESTART, found_refusal)))
+            offline = switched_off(judgement.state, topology.offline)
+            notes.append(Note("checkpoint-refused", "%s: %s%s" % (NO_RESTART, found_refusal, offline)))
     notes += [
         *_removal_notes(starts.removal, judgement.state),
         *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
@@ -258,7 +274,8 @@ def report(
         from .enforcement import compare
 
         # What a kubelet would not take is reset or repaired first, and then gives the CPUs out anew.
-        compared = compare(observed, judgement.policy_name, judgement.state if judgement.verdict == ACCEPTED else None)
+        accepted = judgement.state if judgement.verdict == ACCEPTED else None
+        compared = compare(observed, judgement.policy_name, accepted, _coming(config))
         enforcement = compared.summary
         lost = [part.to_dict() for part in compared.lost]
         drift += compared.drift
@@ -277,6 +294,11 @@ def report(
         "enforcement": enforcement,
         "notes": notes,
     }
+
+
+def _coming(config: CPUManagerConfig | None) -> CPUSet:
+    """The CPUs that a kubelet with this configuration would give to containers; none where it does not pin."""
+    return CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
 
 
 def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
@@ -447,8 +469,8 @@ def _machine_notes(topology: Topology, machine: Host) -> list[str]:
     if not topology.uniform_cores:
         text = (
             "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
-            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
-            % machine.topology.cpus_per_core
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together;"
+            " where the machine has cores of two kinds, switch SMT off" % machine.topology.cpus_per_core
         )
         notes.append(Note("cores-uneven", text))
     return notes

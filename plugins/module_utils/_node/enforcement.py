@@ -36,7 +36,7 @@ _RESTART = "restart the kubelet, which then writes the cpusets of all its contai
 _MOVE = "move a pod with exclusive CPUs to another node: %s"
 _FENCES = {
     1: "keep services off them with CPUAffinity= in systemd's system.conf",
-    2: "keep them off with AllowedCPUs= of these units",
+    2: "keep them off with AllowedCPUs= of these units (of a cgroup that is none, by what makes it)",
 }
 # What the kernel does where a cgroup lacks what the kubelet gives to containers in it.
 _LACKING = {
@@ -56,10 +56,13 @@ class Enforcement(NamedTuple):
     lost: Sequence[Lost] = ()
 
 
-def compare(observed: Observed, policy_name: str | None, state: State | None) -> Enforcement:
-    """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs."""
+def compare(observed: Observed, policy_name: str | None, state: State | None, coming: CPUSet = CPUSet()) -> Enforcement:
+    """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs.
+
+    coming: then, the CPUs that a kubelet would give out from its next start on.
+    """
     if state is None:
-        return Enforcement((), (), False, _summary(observed, ()))
+        return Enforcement((), list(_narrow(observed, CPUSet(), coming)), False, _summary(observed, ()))
     rows = decide(observed.running, policy_name, state, observed.online, observed.all_named)
     differing = [row for row in rows if row.result == WRITE]
     refused = _refused(observed, rows) if differing else {}
@@ -189,7 +192,9 @@ def _trespassing(observed: Observed, rows: Sequence[ContainerRow], state: State)
 
 def _fences(observed: Observed, exclusive: CPUSet) -> Iterator[dict[str, str]]:
     """The host's cgroups that somebody has fenced in, and not off the exclusive CPUs."""
-    for path in observed.hosts:
+    # What a partition has, no container can have: that is said of the container.
+    owned = {part.path for part in observed.partitions if not part.problem}
+    for path in (path for path in observed.hosts if path not in owned):
         effective = observed.effective[path] or CPUSet()
         if effective < observed.online and not effective.isdisjoint(exclusive):
             wanted = effective - exclusive or observed.online - exclusive

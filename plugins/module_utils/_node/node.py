@@ -440,6 +440,8 @@ _CGROUP = "/sys/fs/cgroup"
 # Those of v1 in which the kubelet looks for a cgroup, as far as they are mounted.
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
 
+# Of openshift/kubernetes (pkg/kubelet/managed).
+PARTITIONING = "/etc/kubernetes/openshift-workload-pinning"
 _MEMINFO, _SWAPS = "/proc/meminfo", "/proc/swaps"
 
 _SYSTEMD, _RUN = "/run/systemd/system", "/run"
@@ -478,6 +480,7 @@ def host_of(node: Node) -> Host:
         is_assumed=node.version is None,
         huge_pages=memory.get("Hugetlb", 0),
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
+        is_partitioned=tree.exists(PARTITIONING),
     )
 
 

@@ -37,6 +37,7 @@ from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, 
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
 from .._kubelet.state_removal import Removal, overwriter, removals
+from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
 from ..state.acceptance import (
@@ -47,6 +48,7 @@ from ..state.acceptance import (
     judge,
     readable,
     restore_state,
+    switched_off,
 )
 from ..state.assignments import State
 from ..state.checkpoint import restore_error
@@ -56,6 +58,7 @@ from ..state.memory_manager import (
     MemoryConfig,
     MemoryStateError,
     judge_memory,
+    machine_differences,
     memory_owners,
     memory_state_after,
 )
@@ -73,7 +76,7 @@ from ..state.restored import (
 )
 from ..topology.kubelet_view import CPUTopology
 from .beside_cpus import device_checkpoint, machine_memory
-from .node import Node
+from .node import PARTITIONING, Node
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
@@ -152,6 +155,8 @@ def _explained(finding: Finding, maps: Sequence[ReplacedMap]) -> Finding:
 # The checkpoints that a kubelet restores beside its CPU and memory managers': what it refuses of this node's.
 
 
+# From then on OpenShift's kubelet takes a default set without the reserved CPUs under workload partitioning.
+_PARTITIONED_SINCE = 29
 _CAUSE = "the file is damaged, as after a power cut, or a kubelet of another version wrote it"
 _REMEDY = "drain the node, stop the kubelet and take the file out of the way before it starts again"
 
@@ -553,11 +558,15 @@ def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
 
     Raises NodeError where there is no kubelet.
     """
+    # Imported here: only who asks about the start alone asks about the runtime, too.
+    from .runtime import driver_findings
+
     prediction = predict_start(node, wanted)
+    findings = [*prediction.findings, *driver_findings(node)]
     return {
         "starts": prediction.starts,
         "kubelet_version": "1.%d" % node.minor,
-        "findings": [finding.to_dict() for finding in prediction.findings],
+        "findings": [finding.to_dict() for finding in findings],
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "notes": [*node.version_notes(), *(() if node.installation is None else node.installation.notes)],
     }
@@ -597,7 +606,9 @@ def with_states(
     found = [
         *_if_kept(
             removed.get(node.checkpoint_path),
-            checkpoint_findings(checkpoint, node.checkpoint_path, checked, node.machine(), writer),
+            checkpoint_findings(
+                checkpoint, node.checkpoint_path, checked, node.machine(), writer, node.topology.offline
+            ),
         ),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
@@ -663,11 +674,17 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 
 def checkpoint_findings(
-    content: bytes | CheckpointError | None, path: str, checked: Checked, host: Host, writer: str = ""
-) -> Iterator[Finding]:
+    content: bytes | CheckpointError | None,
+    path: str,
+    checked: Checked,
+    host: Host,
+    writer: str = "",
+    offline: CPUSet = CPUSet(),
+) -> Iterator[Finding | Unknown]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
-    content: an error, where the kubelet cannot read the file. writer: where its configuration comes from.
+    content: an error, where the kubelet cannot read the file. writer: where its configuration comes from. offline: CPUs
+    that are switched off.
     """
     if content is None or checked.cpu_manager_policy is None:
         return
@@ -680,6 +697,14 @@ def checkpoint_findings(
         checked.cpu_manager_policy, host.topology.all_cpus(), minor=host.minor, pod_level=checked.pod_level
     )
     judgement = judge(content, config)
+    plain = judge(content, config._replace(is_partitioned=False))
+    if judgement.verdict != REFUSED and plain.verdict == REFUSED and config.minor < _PARTITIONED_SINCE:
+        text = (
+            "OpenShift's workload partitioning is on (%s), and whether its kubelet takes a default set without the"
+            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
+            " follows no boot: %s"
+        )
+        yield Unknown(text % (PARTITIONING, plain.reason), path)
     if judgement.verdict != REFUSED:
         yield from _restart_findings(judgement.state, path, checked, host.topology)
         return
@@ -698,7 +723,7 @@ def checkpoint_findings(
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"
-        yield _start_refused(judgement.reason, cause, judgement.remedy, path)
+        yield _start_refused(judgement.reason, cause + switched_off(judgement.state, offline), judgement.remedy, path)
 
 
 def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:
@@ -776,7 +801,14 @@ def memory_state_findings(
         cause = "the memory manager's state cannot be restored"
         if judgement.restored:
             cause = "the memory manager's state does not agree with the configuration and the node's memory"
-        remedy = "drain the node, stop the kubelet and take the file out of the way before it starts again"
+        remedy = _REMEDY
+        differing = machine_differences(content, config) if judgement.restored and isinstance(content, bytes) else ()
+        if differing:
+            cause += " (%s)" % "; ".join(differing)
+            remedy += (
+                "; where nobody changed the machine, a boot has moved memory between NUMA nodes, which it can do again"
+                " (have the file removed at each boot), or huge pages were allocated after the kubelet's start"
+            )
         yield _start_refused(judgement.text(path), cause, remedy, path, "memory")
 
 

@@ -323,13 +323,64 @@ def _flag(found: tuple[Any, str], default: bool, inverted: bool = False) -> Runt
 # registries.
 
 
+# By which driver the runtime makes the cgroups of containers.
+#
+# Its source: SystemdCgroup in docs/cri/config.md of containerd, cgroup_manager in crio.conf(5), dockerd(8).
+
+
+SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
+_SYSTEMD_CGROUP = ("containerd", "runtimes", "runc", "options", "SystemdCgroup")
+_CRIO_MANAGER = "cgroup_manager"
+_DOCKER, _DOCKER_OPTION = "/etc/docker/daemon.json", "native.cgroupdriver="
+
+
+class CgroupDriver(NamedTuple):
+    """A runtime's driver, SYSTEMD or CGROUPFS, and what sets it: a key and a file, or the file that does not."""
+
+    name: str
+    origin: str
+
+
+def cgroup_driver(tree: Tree, runtime: Runtime) -> CgroupDriver | None:
+    """By which driver containerd's runc, or CRI-O, makes cgroups; None where no file of the runtime's is there.
+
+    k3s and RKE2 give both their own. Raises NodeError for files that cannot be read or understood.
+    """
+    files = [] if runtime.template else read_files(tree, runtime)
+    found: tuple[Any, str] | None = None
+    for file in files:
+        key = (*CRIO_RUNTIME, _CRIO_MANAGER) if runtime.kind == CRIO else (*file.tables()[1], *_SYSTEMD_CGROUP)
+        value = file.document.value(key)
+        found = (value, file.path) if value is not None else found
+    if not files:
+        return None
+    if found is None:
+        return CgroupDriver(SYSTEMD if runtime.kind == CRIO else CGROUPFS, "the default, beside %s" % files[0].path)
+    value, path = found
+    if runtime.kind == CRIO:
+        return CgroupDriver(str(value), "%s in %s" % (_CRIO_MANAGER, path))
+    return CgroupDriver(SYSTEMD if value is True else CGROUPFS, "%s in %s" % (_SYSTEMD_CGROUP[-1], path))
+
+
+def docker_driver(tree: Tree) -> CgroupDriver | None:
+    """By which driver dockerd makes cgroups, where its file says so; None else."""
+    try:
+        given = json.loads(tree.read_text(_DOCKER)) if tree.exists(_DOCKER) else {}
+    except ValueError:
+        return None  # dockerd does not start with it either
+    options = strings(given.get("exec-opts")) if isinstance(given, dict) else []
+    names = [option[len(_DOCKER_OPTION) :] for option in options if option.startswith(_DOCKER_OPTION)]
+    return CgroupDriver(names[-1], "exec-opts in %s" % _DOCKER) if names else None
+
+
 _TOP_KEYS = {("version",), ("imports",), ("disabled_plugins",)}
 _BARE = re.compile("[A-Za-z0-9_-]+")
 _PLUGINS = {table for tables in TABLES.values() for table in tables}
 _KEYS_OF: Mapping[Any, AbstractSet[str]] = {
     **{plugin: {"disable", "disable_connections", "socket_path", "enable_cdi", "cdi_spec_dirs"} for plugin in _PLUGINS},
     CRIO_NRI: {"enable_nri", "nri_disable_connections", "nri_listen"},
-    CRIO_RUNTIME: {"cdi_spec_dirs", SHARED[-1]},
+    CRIO_RUNTIME: {"cdi_spec_dirs", SHARED[-1], _CRIO_MANAGER},
+    **{(*plugin, *_SYSTEMD_CGROUP[:-1]): {_SYSTEMD_CGROUP[-1]} for plugin in _PLUGINS},
 }
 
 

@@ -48,7 +48,7 @@ from .._kubelet.redaction import (
     variables_of,
 )
 from .._kubelet.state_removal import commands_without_secrets
-from .._node.node import Node
+from .._node.node import PARTITIONING, Node
 from .._node.start_check import restored_paths
 from ..state.restored import DEVICES, DamageError, Restored, with_numbered_devices, without_content
 from .collector import Change, Collector
@@ -65,6 +65,7 @@ def save_kubelet(collector: Collector, node: Node, redact: bool) -> None:
     for distribution in DISTRIBUTIONS:
         for mark in marks_of(distribution):
             collector.mark(mark)
+    collector.mark(PARTITIONING)
     changes = _changes(node, redact)
     installation = node.installation
     if installation is not None:

@@ -38,6 +38,8 @@ class CPUManagerConfig(NamedTuple):
     minor: int = NEWEST_MINOR
     # The feature gate PodLevelResourceManagers.
     pod_level: bool = False
+    # OpenShift's workload partitioning: its kubelet keeps the reserved CPUs out of the default set by itself.
+    is_partitioned: bool = False
 
 
 class StateError(Exception):
@@ -48,7 +50,7 @@ def first_state(config: CPUManagerConfig) -> State:
     """The state that the kubelet writes when there was none."""
     if config.policy_name != STATIC:
         return State(CPUSet(), {})
-    return State(pooled_cpus(config), {})
+    return State(pooled_cpus(config, config.is_partitioned), {})
 
 
 def check_state(state: State, config: CPUManagerConfig) -> None:
@@ -60,6 +62,8 @@ def check_state(state: State, config: CPUManagerConfig) -> None:
         if state.assignments:
             raise StateError("default cpuset cannot be empty")
         return  # taken for new
+    if config.is_partitioned and config.reserved.isdisjoint(default):
+        config = config._replace(strict_reservation=True)
     if config.strict_reservation:
         if not config.reserved.isdisjoint(default):
             raise StateError(
@@ -126,9 +130,16 @@ def checkpoint_after(content: bytes | None, config: CPUManagerConfig) -> bytes:
     return write_checkpoint(config.policy_name, first_state(config), format_for(config.minor, config.pod_level))
 
 
-def pooled_cpus(config: CPUManagerConfig) -> CPUSet:
-    """The CPUs that shared pool and assignments must cover together."""
-    return config.all_cpus - config.reserved if config.strict_reservation else config.all_cpus
+def pooled_cpus(config: CPUManagerConfig, is_strict: bool = False) -> CPUSet:
+    """The CPUs that shared pool and assignments must cover together. is_strict: whatever the option says."""
+    return config.all_cpus - config.reserved if config.strict_reservation or is_strict else config.all_cpus
+
+
+def switched_off(state: State | None, offline: CPUSet) -> str:
+    """Return a remark, to append, on the CPUs of a state that are switched off; empty where there are none."""
+    cpus = CPUSet() if state is None else (state.default_cpu_set | state.exclusive_cpus()) & offline
+    text = "; CPUs %s are offline: what switches them off has to do so before the kubelet's first start after a boot"
+    return text % cpus if cpus else ""
 
 
 # What a checkpoint says, and whether a kubelet would start with it, as plain data.

@@ -255,6 +255,8 @@ UINT64 = Whole("uint64")
 # {NUMA node: {"memory" or "hugepages-...": bytes}}
 Amounts = Mapping[int, Mapping[str, int]]
 
+# From then on what the nodes of a group have is compared as a sum, and not of each node.
+_GROUP_SUMS_SINCE = 32
 _V2_ON_REQUEST_IN = 36
 _V3_SINCE = 37
 
@@ -595,7 +597,7 @@ def _judge_machine(state: MemoryState, config: MemoryConfig) -> MemoryJudgement:
     machine = _machine_of(state.machine) if config.machine is None else config.machine
     owned = list(_owned(state))
     orders = (owned, owned[::-1]) if len(owned) > 1 else (owned,)
-    reasons = {_refusal(state.machine, machine, config.reserved, containers) for containers in orders}
+    reasons = {_refusal(state.machine, config._replace(machine=machine), containers) for containers in orders}
     if "" not in reasons:
         return MemoryJudgement(REFUSED, min(reasons))
     if len(reasons) > 1:
@@ -612,6 +614,20 @@ def _machine_of(state: Mapping[int, Any]) -> Amounts:
     }
 
 
+def machine_differences(content: bytes, config: MemoryConfig) -> list[str]:
+    """Return which amounts of the NUMA nodes are others than in a state that a kubelet can restore."""
+    here = config.machine or {}
+    there = {} if config.machine is None else _machine_of(restore_memory(content, config).machine or {})
+    found = []
+    for node in sorted({*there, *here} if there else ()):
+        amounts = there.get(node, {}), here.get(node, {})
+        for kind in sorted({kind for kinds in amounts for kind in kinds}):
+            old, new = ("none" if kind not in kinds else "%d bytes" % kinds[kind] for kinds in amounts)
+            if old != new:
+                found.append("NUMA node %d: %s: %s in the file, %s now" % (node, kind, old, new))
+    return found
+
+
 def _owned(state: MemoryState) -> Iterable[_Owned]:
     """Of a pod that has blocks as a whole only these count."""
     for pod, containers in sorted((state.entries or {}).items()):
@@ -620,9 +636,9 @@ def _owned(state: MemoryState) -> Iterable[_Owned]:
             yield _Owned(pod, name, blocks or ())
 
 
-def _refusal(found: Mapping[int, object], machine: Amounts, reserved: Amounts, owned: Iterable[_Owned]) -> str:
+def _refusal(found: Mapping[int, object], config: MemoryConfig, owned: Iterable[_Owned]) -> str:
     """Why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
-    expected = first_machine(machine, reserved)
+    expected = first_machine(config.machine or {}, config.reserved)
     for pod, container, blocks in owned:
         for block in blocks:
             wrong = _take(expected, block)
@@ -632,7 +648,7 @@ def _refusal(found: Mapping[int, object], machine: Amounts, reserved: Amounts, o
         return _OTHER_MACHINE
     if None in found.values():
         return _PANIC
-    return "" if all(_is_equal(found, expected, node) for node in found) else _OTHER_MACHINE
+    return "" if all(_is_equal(found, expected, node, config.minor) for node in found) else _OTHER_MACHINE
 
 
 def _take(machine: Mapping[int, Any], block: Mapping[str, Any]) -> str:
@@ -653,9 +669,10 @@ def _take(machine: Mapping[int, Any], block: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int) -> bool:
+def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int, minor: int) -> bool:
     here, there = found[node], expected[node]
     cells, tables = here["cells"] or [], here["memoryMap"] or {}
+    group = cells if minor >= _GROUP_SUMS_SINCE else [node]
     if here["numberOfAssignments"] != there["numberOfAssignments"] or sorted(cells) != sorted(there["cells"]):
         return False
     if tables.keys() != there["memoryMap"].keys():
@@ -665,7 +682,7 @@ def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int) 
             return False
         # How much of a group's memory is whose is counted over the group, without overflow.
         for name in ("free", "reserved"):
-            totals = [_total(machine, cells, kind, name) for machine in (found, expected)]
+            totals = [_total(machine, group, kind, name) for machine in (found, expected)]
             if None in totals or totals[0] != totals[1]:
                 return False
     return True

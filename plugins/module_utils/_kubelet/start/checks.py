@@ -378,6 +378,7 @@ class _Check:
             self.options.strict_cpu_reservation,
             self.minor,
             self.gates.enabled(POD_LEVEL_MANAGERS),
+            self.host.is_partitioned,
         )
 
     def _read_options(self, options: Mapping[str, str]) -> bool:
@@ -477,7 +478,10 @@ class _Check:
                 "the cores have unequal numbers of online threads, and the kubelet counts with their average, %d:"
                 " it can hand out a CPU that is in use" % self.topology.cpus_per_core
             )
-            remedy = "switch siblings on or off together, or set cpuManagerPolicy: none"
+            remedy = (
+                "switch siblings on or off together (where the machine has cores of two kinds: switch SMT off), or set"
+                " cpuManagerPolicy: none"
+            )
             self.findings.append(harmful(cause, remedy, "cpuManagerPolicy"))
         if self.values.get("cpuCFSQuota") is not False and not self.gates.enabled(NO_EXCLUSIVE_QUOTA):
             cause = (

@@ -134,6 +134,8 @@ class Host(NamedTuple):
     huge_pages: int = 0
     # Of feature gates that it does not have the kubelet only warns.
     warns_of_gates: bool = False
+    # OpenShift's workload partitioning is on, which changes what its CPU manager takes for its default set.
+    is_partitioned: bool = False
 
     def nodes(self) -> tuple[int, ...]:
         """The ids of the NUMA nodes."""

@@ -93,6 +93,23 @@ def test_a_finding_names_some_of_many() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "cpus", "said"),
+    [
+        ("kata_overhead", None, ["systemd does not have kata_overhead", "sandbox_cgroup_only = true"]),
+        ("machine.slice", "4-7", ["first decide on machine.slice", "housekeeping_exclude_slices"]),
+        ("dpdk", "4-7", ["systemd does not have dpdk", "first decide on dpdk"]),
+        ("system.slice", None, []),
+        ("system.slice", "0-3", []),
+    ],
+)
+def test_what_the_role_would_take_from_others_slices(name: str, cpus: str | None, said: list[str]) -> None:
+    """Kata's threads, virtual machines, poll threads: they are no services that a reserved CPU is enough for."""
+    (finding,) = layer_findings([setting(SLICES, cpus, "0-7", name=name)], RESERVED)
+    assert all(text in finding["remedy"] for text in said)
+    assert finding["remedy"].count(";") == sum(text.startswith(("systemd does", "first decide")) for text in said)
+
+
 def test_fixed_interrupts_are_named_with_where_they_are() -> None:
     (finding,) = layer_findings([setting(INTERRUPTS, "0-7", "5", FIXED, "36 nvme0q1")], RESERVED)
     assert finding["found"] == "the kernel manages 1 of 1 itself, on others too: 36 nvme0q1 (CPUs 5)"

@@ -350,7 +350,8 @@ def test_notes_on_the_machine() -> None:
     assert notes == [
         (
             "the cores have unequal numbers of online threads, and the kubelet counts with their average, 1:"
-            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together"
+            " under the static policy it can hand out a CPU that is in use, so switch siblings on or off together;"
+            " where the machine has cores of two kinds, switch SMT off"
         )
     ]
     topology = Topology(

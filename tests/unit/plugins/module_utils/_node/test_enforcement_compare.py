@@ -19,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
     lineage,
     parent_of,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.partitions import Partition
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import enforcement
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Observed, Running
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import Enforcement, compare
@@ -182,6 +183,14 @@ def test_a_fence_that_lets_the_host_onto_exclusive_cpus() -> None:
     assert rows(told) == ["cgroup b.slice: 0-2, not 0-1", "cgroup c.slice: 2-3, not 0-1,4-7"]
     assert told.drift[0]["remedy"] == "give b.slice only the CPUs 0-1, and its unit too if it is one of systemd's"
     assert (told.notes, told.to_reconcile) == ([], False)
+
+
+@pytest.mark.parametrize(("problem", "is_fence"), [("", False), ("Parent is not a partition root", True)])
+def test_the_cpus_of_a_partition_are_not_taken_from_it(problem: str, is_fence: bool) -> None:
+    """OVS-DPDK's slice has 2-3 for itself: what is wrong is that a container is given them."""
+    part = Partition("ovs.slice", "isolated", problem, cpus("2-3"), cpus("2-3"), cpus("2-3"))
+    found = observed({**NODE, "ovs.slice": "2-3"})._replace(partitions=(part,))
+    assert [row["subject"] for row in compared(found).drift] == ["cgroup ovs.slice"] * is_fence
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,16 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforce
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import reconcile_pods
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.acceptance import readable
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     CGROUPFS,
+    SYSTEMD,
     V1,
     V2,
     Files,
     Style,
+    container_files,
+    pod_path,
     write_cgroups,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.reconciled import OWN, SHARED, make_node, node
@@ -99,6 +103,53 @@ def test_two_fences_and_who_has_the_cpus(tmp_path: Path) -> None:
         "outer: has no CPUs 6-7, and is not the kubelet's to widen; exclusive cgroups have them: shield (6-7); widen"
         " outer and outer/inner, or " + RESERVE % "6-7"
     ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "cpus", "where", "is_refused"),
+    [
+        ("kubepods.slice", "0-6", "etc/systemd/system", True),
+        ("kubepods-burstable.slice", "0-6", "usr/lib/systemd/system", True),
+        ("kubepods.slice", "0-7", "etc/systemd/system", False),
+        # Such as an earlier pass left.
+        ("kubepods.slice", "0-6", "run/systemd/system.control", False),
+        ("system.slice", "0-6", "etc/systemd/system", False),
+    ],
+)
+def test_a_unit_that_gives_all_pods_fewer_cpus(
+    tmp_path: Path, unit: str, cpus: str, where: str, is_refused: bool
+) -> None:
+    """An administrator's AllowedCPUs= is not to be fought with: it is named with its file."""
+    path = "%s/%s.d/cpus.conf" % (where, unit)
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("[Slice]\nAllowedCPUs=%s\n" % cpus)
+    slices = ["kubepods.slice", "kubepods.slice/kubepods-burstable.slice"]
+    narrow_one = slices[unit != "kubepods.slice"]
+    pod = pod_path(SYSTEMD, "uid-web", "Burstable")
+    cgroups = {**dict.fromkeys((*slices, pod), Files("", "")), narrow_one: Files("0-6", "")}
+    write_cgroups(tmp_path, V2, {**cgroups, **container_files(SYSTEMD, "containerd", pod, "b" * 64, "0-7")})
+    (tmp_path / "var/log/containers").mkdir(parents=True)
+    (tmp_path / "var/log/containers" / ("web-1_shop_app-%s.log" % ("b" * 64))).touch()
+    observed, _notes = observe(Tree(str(tmp_path)), "")
+    assert observed is not None
+    told = compare(observed, "static", State(CPUSet.parse("0-7"), {}))
+    (row, *_rows) = [row for row in told.drift if row["subject"] == "container shop/web-1/app"]
+    said = "%s: has no CPUs 7, as AllowedCPUs= in /%s gives it others" % (narrow_one, path)
+    assert (said in row.get("remedy", "")) is is_refused
+    assert told.to_reconcile is not is_refused
+
+
+@pytest.mark.parametrize("style", [V1, V2])
+def test_all_pods_have_fewer_cpus_than_a_policy_that_is_yet_to_come_gives(tmp_path: Path, style: Style) -> None:
+    """Policy none minds no narrow kubepods; with static, containers would not start there, or be cut."""
+    held = "0-5" if style is V1 else ""
+    write_cgroups(tmp_path, style, {"kubepods": Files("0-5", "0"), "kubepods/burstable": Files(held, "0")})
+    observed, _notes = observe(Tree(str(tmp_path)), "")
+    assert observed is not None
+    assert compare(observed, None, None).notes == []
+    for coming, notes in (("0-5", 0), ("0-7", 1)):
+        told = compare(observed, None, None, CPUSet.parse(coming)).notes
+        assert [note.startswith("kubepods has no CPUs 6-7: ") for note in told] == [True] * notes
 
 
 @pytest.mark.parametrize("style", [V1, V2])
