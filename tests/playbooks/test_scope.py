@@ -43,7 +43,11 @@ def test_every_play_asks_for_its_hosts() -> None:
             {"cpu_manager_canaries": "canary"},
             "cpu_manager_canaries: the inventory has no host or",
         ),
-        ("rollback", {"cpu_manager_serial": "ten"}, "cpu_manager_serial: 'ten' is no number of hosts"),
+        (
+            "rollback",
+            {"cpu_manager_serial": "ten"},
+            "cpu_manager_serial: must be a number from 1, a percentage such as 10%, or auto, and has 'ten'",
+        ),
         (
             "drift_report",
             {"cpu_manager_hosts": "wrokers"},

@@ -78,8 +78,8 @@ def reach_notes(tree: Tree) -> list[str]:
 def quota_of_all(tree: Tree) -> float | None:
     """Return how many CPUs' time the node's topmost cgroup has; None without a quota."""
     version_2, *version_1 = (tree.read_value(path) for path in QUOTA_FILES)
-    version_1 = [value or "" for value in version_1]
-    for pair in ((version_2 or "").split(), version_1[:2], version_1[2:]):
+    old = [value or "" for value in version_1]
+    for pair in ((version_2 or "").split(), old[:2], old[2:]):
         if len(pair) == len(("quota", "period")) and all(map(is_number, pair)) and int(pair[1]):
             return int(pair[0]) / int(pair[1])
     return None

@@ -502,7 +502,7 @@ def find_installation(
         # All of its words are known.
         notes = (*notes, *_unnamed_notes(tree, usual_path, words))
         usual_path = None
-    if not (unread or words or usual_path or distribution.config_dir or distribution.flag_files):
+    if not (unread or words or config_path or usual_path or distribution.config_dir or distribution.flag_files):
         unread = "what a kubelet of %s is started with is in no file of the node, and none runs" % distribution.name
     # What k3s and RKE2 are given as --config and --config-dir they put into their own directory, where they have one.
     if (

@@ -62,7 +62,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None, co
     coming: then, the CPUs that a kubelet would give out from its next start on.
     """
     if state is None:
-        return Enforcement((), list(_narrow(observed, CPUSet(), coming)), False, _summary(observed, ()))
+        return Enforcement((), tuple(_narrow(observed, CPUSet(), coming)), False, _summary(observed, ()))
     rows = decide(observed.running, policy_name, state, observed.online, observed.all_named)
     differing = [row for row in rows if row.result == WRITE]
     refused = _refused(observed, rows) if differing else {}

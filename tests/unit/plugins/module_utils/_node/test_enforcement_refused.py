@@ -146,7 +146,7 @@ def test_all_pods_have_fewer_cpus_than_a_policy_that_is_yet_to_come_gives(tmp_pa
     write_cgroups(tmp_path, style, {"kubepods": Files("0-5", "0"), "kubepods/burstable": Files(held, "0")})
     observed, _notes = observe(Tree(str(tmp_path)), "")
     assert observed is not None
-    assert compare(observed, None, None).notes == []
+    assert list(compare(observed, None, None).notes) == []
     for coming, notes in (("0-5", 0), ("0-7", 1)):
         told = compare(observed, None, None, CPUSet.parse(coming)).notes
         assert [note.startswith("kubepods has no CPUs 6-7: ") for note in told] == [True] * notes

@@ -56,6 +56,9 @@ def test_a_good_node(root: Path) -> None:
     }
 
 
+STARTED = "ExecStart=/usr/bin/kubelet --config=/%s" % CONFIG
+
+
 @pytest.mark.parametrize(
     ("line", "starts"),
     [("", False), ("ExecStartPre=/bin/mkdir -p /sys/fs/cgroup/kube.slice", True), ("ExecStartPre=/opt/prepare", None)],
@@ -63,7 +66,7 @@ def test_a_good_node(root: Path) -> None:
 def test_a_reserved_cgroup_that_the_unit_makes_first_is_no_refusal(root: Path, line: str, starts: bool | None) -> None:
     fields = 'kubeReserved: {cpu: "1"}\nenforceNodeAllocatable: [kube-reserved]\nkubeReservedCgroup: /kube.slice\n'
     write(root, CONFIG, (HEADER + "cgroupDriver: systemd\n" + fields).encode())
-    write(root, "etc/systemd/system/kubelet.service", ("[Service]\n%s\nExecStart=/usr/bin/kubelet\n" % line).encode())
+    write(root, "etc/systemd/system/kubelet.service", ("[Service]\n%s\n%s\n" % (line, STARTED)).encode())
     write(root, "sys/fs/cgroup/cgroup.controllers", b"cpu cpuset memory\n")
     assert start_report(node(root), {})["starts"] is starts
 
