@@ -367,4 +367,4 @@ def test_no_other_constant_of_a_version() -> None:
     }
     memory = {name: found.pop(name) for name in list(found) if name.startswith("_")}
     assert found == {"NEWEST_MINOR": 36, "DATA_SINCE": 32, "TWO_SINCE": 33}
-    assert memory == {"_V2_ON_REQUEST_IN": 36, "_V3_SINCE": 37}
+    assert memory == {"_GROUP_SUMS_SINCE": 32, "_V2_ON_REQUEST_IN": 36, "_V3_SINCE": 37}
