@@ -576,7 +576,8 @@ _ALL = (
         NOTE,
         "The cores have unequal numbers of online threads",
         "The kubelet calculates with their average: under the static policy it can assign a CPU that is in use.",
-        "Switch the threads of a core on or off together.",
+        "Switch the threads of a core on or off together. A machine with cores of two kinds (performance and efficiency)"
+        " has unequal cores as long as SMT is on: switch it off, or do without the static policy there.",
     ),
     Check(
         "cpus-unseen",
@@ -636,7 +637,7 @@ _ALL = (
         NOTE,
         "The shared pool has isolated CPUs",
         "The kernel does not balance load over them: the threads of a container stay on one CPU.",
-        "Boot without isolcpus=, or reserve these CPUs.",
+        "Boot without isolcpus=, or with isolcpus=managed_irq alone, or reserve these CPUs.",
     ),
     Check(
         "exclusive-not-isolated",
