@@ -576,8 +576,8 @@ _ALL = (
         NOTE,
         "The cores have unequal numbers of online threads",
         "The kubelet calculates with their average: under the static policy it can assign a CPU that is in use.",
-        "Switch the threads of a core on or off together. A machine with cores of two kinds (performance and efficiency)"
-        " has unequal cores as long as SMT is on: switch it off, or do without the static policy there.",
+        "Switch the threads of a core on or off together. A machine with cores of two kinds (performance and efficiency"
+        " cores) has unequal ones as long as SMT is on: switch it off, or do without the static policy there.",
     ),
     Check(
         "cpus-unseen",

@@ -164,7 +164,7 @@ def test_a_shared_pool_without_cpus() -> None:
 
 def test_a_checkpoint_that_no_kubelet_would_take() -> None:
     told = compared(observed({**NODE, OWN: "0-7", "system.slice": ""}), None)
-    assert (told.drift, told.notes, told.to_reconcile) == ((), [], False)
+    assert (told.drift, told.notes, told.to_reconcile) == ((), (), False)
     assert told.summary["containers"] == {"kept": 0, "different": 0, "skipped": 2}
 
 
