@@ -167,8 +167,8 @@ MISTAKES = (
         "kubelet_manage_service",
         True,
         ROLLOUT,
-        "is a saved node, and the service would be one of the machine that has its files; remove it, or name the"
-        " service in kubelet_service",
+        "is a saved node, and the service would be one of the machine that has its files; remove it: the"
+        " services of a saved node run elsewhere",
         {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus": "0", "kubelet_drain": False},
     ),
     # --- what a report is to be

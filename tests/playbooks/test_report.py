@@ -186,7 +186,7 @@ def test_waivers_baseline_and_gates(copy_of: CopyOf, tmp_path: Path) -> None:
     assert set(since.values()) <= {"new", "known"}
     assert (report["summary"]["gone"], report["gone"]) == (0, [])
 
-    del hosts["good"]["kubelet_cpu_manager_reconcile_period"]
+    hosts["good"]["kubelet_cpu_manager_reconcile_period"] = "10s"
     mended = report_playbook(
         tmp_path / "mended",
         "drift_report",
