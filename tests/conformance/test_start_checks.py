@@ -11,7 +11,7 @@ from typing import Any, Mapping
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding, Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import predict_values
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import checkpoint_findings
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
@@ -51,7 +51,8 @@ def refusals(case: Mapping[str, Any], version: str) -> list[str]:
     if checked is not None:
         state = case.get("state")
         content = None if state is None else state.encode("utf-8")
-        findings += checkpoint_findings(content, CHECKPOINT, checked, host)
+        found = checkpoint_findings(content, CHECKPOINT, checked, host)
+        findings += [finding for finding in found if isinstance(finding, Finding)]
     assert all(finding.cause and finding.remedy and finding.where for finding in findings)
     return [finding.text for finding in findings if finding.fatal]
 

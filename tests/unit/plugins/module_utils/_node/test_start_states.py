@@ -70,7 +70,9 @@ def texts(findings: Iterable[Finding | Unknown]) -> list[str]:
 def said(content: bytes | None, minor: int = 36, **values: Any) -> list[Finding]:
     machine = host(minor=minor)
     checked = checked_of(machine, **{"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4", **values})
-    findings = list(checkpoint_findings(content, CHECKPOINT, checked, machine))
+    found = list(checkpoint_findings(content, CHECKPOINT, checked, machine))
+    findings = [finding for finding in found if isinstance(finding, Finding)]
+    assert len(findings) == len(found)
     assert all(finding.cause and finding.remedy and finding.where == CHECKPOINT for finding in findings)
     return findings
 
