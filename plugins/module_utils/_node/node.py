@@ -440,6 +440,9 @@ _CGROUP = "/sys/fs/cgroup"
 # Those of v1 in which the kubelet looks for a cgroup, as far as they are mounted.
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
 
+# Source: validateCgroupsV2 in pkg/cgroups of k3s.
+_OF_PODS = ("cpu", "cpuset", "memory")
+
 # Of openshift/kubernetes (pkg/kubelet/managed).
 PARTITIONING = "/etc/kubernetes/openshift-workload-pinning"
 _MEMINFO, _SWAPS = "/proc/meminfo", "/proc/swaps"
@@ -480,8 +483,16 @@ def host_of(node: Node) -> Host:
         is_assumed=node.version is None,
         huge_pages=memory.get("Hugetlb", 0),
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
+        lacking_controllers=() if cgroup_v1 or not has_cgroups else _lacking(tree),
+        needs_controllers=node.installation is not None and node.installation.distribution.has_kubelet_args,
         is_partitioned=tree.exists(PARTITIONING),
     )
+
+
+def _lacking(tree: Tree) -> list[str]:
+    """The controllers of pods that the topmost cgroup of v2 does not have; none where it shows none at all."""
+    there = " ".join(_lines(tree, _CGROUP + "/cgroup.controllers")).split()
+    return [controller for controller in _OF_PODS if there and controller not in there]
 
 
 def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:

@@ -610,6 +610,7 @@ def with_states(
                 checkpoint, node.checkpoint_path, checked, node.machine(), writer, node.topology.offline
             ),
         ),
+        *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node.checkpoint_path, checked)),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
     findings = [entry for entry in found if isinstance(entry, Finding)]
@@ -673,6 +674,23 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 # --- the checkpoint --------------------------------------------------------------------------------------
 
 
+def _partitioning_doubt(content: object, path: str, checked: Checked) -> Iterator[Unknown]:
+    """Whether an older kubelet of OpenShift takes its own default set, which is without the reserved CPUs."""
+    config = checked.cpu_manager
+    if config is None or not config.is_partitioned or config.minor >= _PARTITIONED_SINCE:
+        return
+    if not isinstance(content, bytes) or judge(content, config).verdict == REFUSED:
+        return
+    plain = judge(content, config._replace(is_partitioned=False))
+    if plain.verdict == REFUSED:
+        text = (
+            "OpenShift's workload partitioning is on (%s), and whether its kubelet takes a default set without the"
+            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
+            " follows no boot: %s"
+        )
+        yield Unknown(text % (PARTITIONING, plain.reason), path)
+
+
 def checkpoint_findings(
     content: bytes | CheckpointError | None,
     path: str,
@@ -680,7 +698,7 @@ def checkpoint_findings(
     host: Host,
     writer: str = "",
     offline: CPUSet = CPUSet(),
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding]:
     """What the CPU manager would say of its checkpoint, whose path is named in its messages.
 
     content: an error, where the kubelet cannot read the file. writer: where its configuration comes from. offline: CPUs
@@ -697,14 +715,6 @@ def checkpoint_findings(
         checked.cpu_manager_policy, host.topology.all_cpus(), minor=host.minor, pod_level=checked.pod_level
     )
     judgement = judge(content, config)
-    plain = judge(content, config._replace(is_partitioned=False))
-    if judgement.verdict != REFUSED and plain.verdict == REFUSED and config.minor < _PARTITIONED_SINCE:
-        text = (
-            "OpenShift's workload partitioning is on (%s), and whether its kubelet takes a default set without the"
-            " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
-            " follows no boot: %s"
-        )
-        yield Unknown(text % (PARTITIONING, plain.reason), path)
     if judgement.verdict != REFUSED:
         yield from _restart_findings(judgement.state, path, checked, host.topology)
         return

@@ -319,7 +319,8 @@ class _Check:
         """Whether there is something to find when the kubelet sets up the node."""
         enforced = self.values.get("enforceNodeAllocatable") or ("pods",)
         is_enforcing = not {"pods", "none"}.issuperset(enforced)
-        return is_enforcing or self.host.has_systemd is False or not _OF_NODE.isdisjoint(self.values)
+        is_lacking = self.host.has_systemd is False or bool(self.host.lacking_controllers)
+        return is_enforcing or is_lacking or not _OF_NODE.isdisjoint(self.values)
 
     def _text(self, name: str, default: str) -> str:
         """A text, whose empty value means the default where no flag gives it."""

@@ -134,6 +134,10 @@ class Host(NamedTuple):
     huge_pages: int = 0
     # Of feature gates that it does not have the kubelet only warns.
     warns_of_gates: bool = False
+    # Of the controllers that pods are limited by, those that cgroup v2 does not have here.
+    lacking_controllers: Sequence[str] = ()
+    # Its program starts with all of them only: k3s and RKE2 look first.
+    needs_controllers: bool = False
     # OpenShift's workload partitioning is on, which changes what its CPU manager takes for its default set.
     is_partitioned: bool = False
 

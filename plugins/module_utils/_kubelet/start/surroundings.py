@@ -12,6 +12,7 @@ cgroup_manager_linux.go, cgroup_v1_manager_linux.go, cgroup_v2_manager_linux.go)
 from __future__ import annotations
 
 import re
+from functools import partial
 from ipaddress import ip_address
 from posixpath import normpath
 from typing import Any, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from ..._base.errors import GoError
 from ..._base.golang import quote
 from .amount import Amount
 from .decode import LOG_FILES_CHECKED_SINCE
-from .findings import Finding, Host, Unknown, refused
+from .findings import Finding, Host, Unknown, harmful, refused
 from .reservations import PERIOD, RECLAIM, SOFT, soft_faults
 
 # What keeps a kubelet from serving its API: TLS versions and cipher suites, an address that is none.
@@ -259,6 +260,7 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
             "set cgroupDriver: cgroupfs, for the container runtime, too",
             "cgroupDriver",
         )
+    yield from map(partial(_controller_finding, host.needs_controllers), host.lacking_controllers)
     enforced = values.get("enforceNodeAllocatable") or ()
     for enforcement, title, field in _ENFORCEMENTS:
         if enforcement in enforced:
@@ -271,6 +273,18 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
             "name another cgroup, or remove systemCgroups",
             "systemCgroups",
         )
+
+
+def _controller_finding(is_needed: bool, controller: str) -> Finding:
+    cause = "cgroup v2 has no controller %s on this node, so that no pod is limited or pinned by it" % controller
+    remedy = (
+        "enable it: without cgroup_disable=%s and with cgroup_enable=%s on the kernel's command line (of a Raspberry Pi"
+        " in /boot/firmware/cmdline.txt), or by the host that has to delegate it to the container that is this node"
+        % (controller, controller)
+    )
+    if is_needed:
+        return refused("failed to find %s cgroup (v2)" % controller, cause, remedy, "cgroup.controllers")
+    return harmful(cause, remedy, "cgroup.controllers")
 
 
 def _enforcement_findings(

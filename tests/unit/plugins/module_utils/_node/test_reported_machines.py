@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import memory_manager
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2, write_cgroups
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -257,3 +258,29 @@ def test_a_runtime_that_makes_cgroups_by_another_driver(
         assert "/" + path in finding["cause"]
         assert SAID[theirs] in finding["cause"]
         assert not finding["fatal"]
+
+
+# --- controllers of cgroup v2 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("controllers", ["cpuset cpu memory pids", "cpuset cpu io pids", "cpu memory pids", "pids", ""])
+@pytest.mark.parametrize("is_k3s", [True, False])
+def test_a_controller_that_the_kernel_or_the_host_keeps_back(root: Path, controllers: str, is_k3s: bool) -> None:
+    """A Raspberry Pi without cgroup_enable=memory; a rootless container without cpuset."""
+    write_machine(root, "1s4c")
+    write_cgroups(root, V2, {}, "0-3", "0")
+    write(root, "sys/fs/cgroup/cgroup.controllers", controllers + "\n")
+    if is_k3s:
+        write(root, "etc/rancher/k3s/config.yaml", "kubelet-arg: [kube-reserved=cpu=500m]\n")
+        write(root, "proc/900/cmdline", "/usr/local/bin/k3s\0server\0")
+    else:
+        write(root, CONFIG, HEADER)
+    answer = start_report(node(root, 33), {})
+    found = [finding for finding in answer["findings"] if finding["where"] == "cgroup.controllers"]
+    lacking = [name for name in ("cpu", "cpuset", "memory") if controllers and name not in controllers.split()]
+    assert len(found) == len(lacking)
+    assert all("no controller %s on" % name in finding["cause"] for name, finding in zip(lacking, found))
+    assert all("cgroup_enable=" in finding["remedy"] for finding in found)
+    assert answer["starts"] is not (is_k3s and bool(lacking))
+    if is_k3s and lacking:
+        assert found[0]["text"] == "failed to find %s cgroup (v2)" % lacking[0]
