@@ -478,7 +478,8 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     before = {name: fingerprint(live.root) for name, live in nodes.items()}
     for host in ("good", "bad"):
         hosts[host]["kubelet_trial_program"] = "/opt/bin/kubelet"
-    run = ansible_playbook(tmp_path / "run", TRY_UPGRADE, hosts, "--check")
+    # One after the other: the nodes have a /run each, and so a lock each, and the cgroups of this machine in common.
+    run = ansible_playbook(tmp_path / "run", TRY_UPGRADE, hosts, "--check", "--forks", "1")
     assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
     assert run.status != 0
     told = {name: str(run.last(name)["msg"]) for name in hosts}
@@ -496,7 +497,8 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     hosts["own"] = {**hosts["bad"]}
     del hosts["own"]["kubelet_trial_program"]
     directory = tmp_path / "drift-report"
-    run = ansible_playbook(tmp_path / "report", REPORT, hosts, "--check", "-e", "drift_report_directory=%s" % directory)
+    given = ("--check", "--forks", "1", "-e", "drift_report_directory=%s" % directory)
+    run = ansible_playbook(tmp_path / "report", REPORT, hosts, *given)
     assert run.status == 0, run.account()
     found = {
         answer["host"]: {finding["check"]: finding for finding in answer["findings"]}
