@@ -52,6 +52,8 @@ MADE = {
     "module_utils/_kubelet/configuration.py": 1,
     "module_utils/_kubelet/yaml_scanner.py": 1,
     "module_utils/_kubelet/distributions.py": 1,
+    "module_utils/_kubelet/flag_files.py": 1,
+    "module_utils/_kubelet/state_removal.py": 1,
     "module_utils/_base/startup.py": 1,
     "module_utils/_base/secrets.py": 2,
     "module_utils/_kubelet/redacted_words.py": 1,
