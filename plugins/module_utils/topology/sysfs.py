@@ -164,8 +164,14 @@ class _SysfsReader:
             if cpus is None:
                 cpus = (self._list(path + "cpulist") or CPUSet()) & self.online
             if cpus.mask & seen:
-                self.problems.append("%scpumap: node %d claims CPUs of another node; it is left out" % (path, number))
-                continue
+                # With emulated NUMA, the maps of all nodes have all CPUs. A CPU is in the node that has its link, by
+                # which the kubelet's cAdvisor goes.
+                linked = CPUSet(self.tree.numbered(path, "cpu")) & self.online
+                if linked.mask & seen or (cpus - linked).mask & ~seen:
+                    text = "%scpumap: node %d claims CPUs of another node; it is left out" % (path, number)
+                    self.problems.append(text)
+                    continue
+                cpus = linked
             seen |= cpus.mask
             nodes.append(Group(number, cpus))
         return nodes

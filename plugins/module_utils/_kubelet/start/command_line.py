@@ -355,6 +355,9 @@ _RUNNING = "failed to run Kubelet: "
 
 # From Kubernetes 1.31 on no cloud provider is initialized at the start.
 _NO_CLOUD_PROVIDERS = 31
+# The minor version from which on a cloud provider is not built in, or switched off. Source: cmd/kubelet/app/plugins.go,
+# pkg/cloudprovider/providers and the gate DisableCloudProviders.
+_NOT_BUILT_IN_SINCE = {"aws": 27, "azure": 29, "gce": 29, "openstack": 26, "vsphere": 29}
 
 
 class FieldChange(NamedTuple):
@@ -604,13 +607,13 @@ def check_run(command: CommandLine, minor: int) -> None:
         text = "cannot exit on lock file contention: no lock file specified"
         cause = "--exit-on-lock-contention is of use with --lock-file only"
         raise StartError(text, cause, "give --lock-file, too", "--" + table.EXIT_ON_LOCK, _RUNNING)
-    if minor < _NO_CLOUD_PROVIDERS and not _is_external(values):
+    if minor < _NO_CLOUD_PROVIDERS and not _has_provider(values, minor):
         raise _cloud_refusal("unknown cloud provider %s" % quoted(values[table.CLOUD_PROVIDER]), _RUNNING)
 
 
-def check_creation(command: CommandLine) -> None:
+def check_creation(command: CommandLine, minor: int) -> None:
     """What the kubelet checks of its flags after the container manager was made. Raises StartError."""
-    if not _is_external(command.values):
+    if not _has_provider(command.values, minor):
         text = (
             "cloud provider %s was specified, but built-in cloud providers are disabled."
             " Please set --cloud-provider=external and migrate to an external cloud provider"
@@ -618,8 +621,10 @@ def check_creation(command: CommandLine) -> None:
         raise _cloud_refusal(text, _RUNNING + "failed to create kubelet: ")
 
 
-def _is_external(values: Mapping[str, object]) -> bool:
-    return values.get(table.CLOUD_PROVIDER, "") in ("", "external")
+def _has_provider(values: Mapping[str, object], minor: int) -> bool:
+    """Whether the cloud provider is none, one outside of the kubelet, or one that this kubelet has."""
+    name = values.get(table.CLOUD_PROVIDER, "")
+    return name in ("", "external") or minor < _NOT_BUILT_IN_SINCE.get(str(name), 0)
 
 
 def _cloud_refusal(text: str, context: str) -> StartError:

@@ -273,7 +273,7 @@ def predict_fully(given: GivenToKubelet, host: Host) -> Prediction:
     late = _refusal_by(lambda: check_run(command, minor))
     if late is not None:
         before.insert(_end_of_validation(before), _finding_of(late))
-    late = _refusal_by(lambda: check_creation(command))
+    late = _refusal_by(lambda: check_creation(command, minor))
     if late is not None:
         before.append(_finding_of(late))
     odd = ignored_findings(loaded.ignored, minor)

@@ -24,7 +24,7 @@ from . import other_fields
 from . import other_fields as image_fields
 from .amount import Amount, duration_text
 from .fields import FieldValues, gate_is_off, invalid, number_in, one_of, struct_in, text_in
-from .findings import Finding, Host, refused
+from .findings import Finding, Host, harmful, refused
 
 # What the kubelet refuses of its logging, as the first of all fields.
 #
@@ -109,9 +109,11 @@ def _refused(name: str, text: str, cause: str, remedy: str) -> Finding:
     return refused("%s: %s" % (where, text), cause, remedy, where)._replace(context=_CONTEXT)
 
 
-_MILLISECOND = 10**6
+_MICROSECOND, _MILLISECOND = 10**3, 10**6
 _DEFAULT_PERIOD = 100 * _MILLISECOND
 _LONGEST_PERIOD = 1000 * _MILLISECOND
+# Before this minor version a kubelet takes what the kernel refuses for each container.
+_PERIOD_OF_KERNEL_SINCE = 26
 
 _PODS, _SYSTEM, _KUBE, _NO_ENFORCEMENT = "pods", "system-reserved", "kube-reserved", "none"
 _COMPRESSIBLE = "-compressible"
@@ -180,13 +182,15 @@ def _period_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
                 "set featureGates.CustomCPUCFSQuotaPeriod: true, or remove cpuCFSQuotaPeriod",
                 where,
             )
-    elif not _MILLISECOND <= period <= _LONGEST_PERIOD:
-        yield invalid(
-            shown + "must be between 1ms and 1sec, inclusive",
-            "the period is out of range",
-            "write 1ms to 1s; 100ms is the default",
-            where,
-        )
+        return
+    is_old = fields.minor < _PERIOD_OF_KERNEL_SINCE
+    remedy = "write 1ms to 1s; 100ms is the default"
+    if not (_MICROSECOND if is_old else _MILLISECOND) <= period <= _LONGEST_PERIOD:
+        text = shown + "must be between %s and 1sec, inclusive" % ("1usec" if is_old else "1ms")
+        yield invalid(text, "the period is out of range", remedy, where)
+    elif period < _MILLISECOND:
+        cause = "the kernel takes no period below 1ms: the kubelet starts, and no container does"
+        yield harmful(cause, remedy, where)
 
 
 def _topology_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:

@@ -191,9 +191,23 @@ def test_masks_that_overlap(write: Write, read: Callable[[], Topology]) -> None:
     assert "CPU 2 is said to be with CPUs 2-3" in str(topology.problems)
 
 
+def test_emulated_numa_nodes_of_a_raspberry_pi_have_the_cpus_that_are_linked_there(
+    write: Write, read: Callable[[], Topology]
+) -> None:
+    """numa=fake=2: the map of each node has all CPUs, and the links are in the first one."""
+    system = write("1s1n4c+memory1")
+    for node in range(2):
+        (system / ("node/node%d/cpumap" % node)).write_text("f\n", encoding="ascii")
+        (system / ("node/node%d/cpulist" % node)).write_text("0-3\n", encoding="ascii")
+    topology = read()
+    assert topology.numa_nodes == (Group(0, CPUSet.parse("0-3")), Group(1, CPUSet()))
+    assert topology.problems == ()
+
+
 def test_node_that_claims_the_cpus_of_another(write: Write, read: Callable[[], Topology]) -> None:
     system = write("2s1n2c")
     (system / "node/node1/cpumap").write_text("e\n", encoding="ascii")
+    (system / "node/node1/cpu1").mkdir()
     topology = read()
     assert topology.numa_nodes == (Group(0, CPUSet.parse("0-1")),)
     assert topology.problems == (

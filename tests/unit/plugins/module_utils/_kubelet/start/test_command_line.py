@@ -327,13 +327,27 @@ def test_what_is_not(arguments: list[str], minor: int) -> None:
 @pytest.mark.parametrize("minor", [33, 36])
 def test_cloud_providers(minor: int) -> None:
     with pytest.raises(StartError) as error:
-        check_creation(read_command(["--cloud-provider=aws"], minor))
+        check_creation(read_command(["--cloud-provider=aws"], minor), minor)
     assert error.value.context == "failed to run Kubelet: failed to create kubelet: "
     assert error.value.text == (
         'cloud provider "aws" was specified, but built-in cloud providers are disabled.'
         " Please set --cloud-provider=external and migrate to an external cloud provider"
     )
-    check_creation(read_command(["--cloud-provider=external"], minor))
+    check_creation(read_command(["--cloud-provider=external"], minor), minor)
+
+
+@pytest.mark.parametrize(
+    ("provider", "last"), [("openstack", 25), ("aws", 26), ("azure", 28), ("gce", 28), ("vsphere", 28)]
+)
+def test_a_cloud_provider_that_an_older_kubelet_has_built_in_is_no_refusal(provider: str, last: int) -> None:
+    arguments = ["--cloud-provider=" + provider]
+    for minor in (20, last):
+        check_run(read_command(arguments, minor), minor)
+        check_creation(read_command(arguments, minor), minor)
+    with pytest.raises(StartError, match="unknown cloud provider"):
+        check_run(read_command(arguments, last + 1), last + 1)
+    with pytest.raises(StartError, match="unknown cloud provider"):
+        check_run(read_command(["--cloud-provider=mine"], 20), 20)
 
 
 WORDS = st.one_of(

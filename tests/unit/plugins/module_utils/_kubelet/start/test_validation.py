@@ -62,6 +62,19 @@ def test_fine(values: dict[str, Any], minor: int) -> None:
     assert texts(values, minor) == []
 
 
+@pytest.mark.parametrize("period", ["1us", "100us", "999us"])
+def test_a_quota_period_that_an_old_kubelet_takes_and_the_kernel_refuses(period: str) -> None:
+    """The kubelet starts, and no container does: from 1.26 on it is the kubelet that refuses."""
+    values = {**ON, "cpuCFSQuotaPeriod": period}
+    found = [
+        validation_findings(decode_file(values, minor), Gates(ON["featureGates"], minor), host(minor=minor))
+        for minor in (20, 25)
+    ]
+    for (finding,) in found:
+        assert (finding.fatal, finding.where) == (False, "cpuCFSQuotaPeriod")
+        assert "the kernel takes no period below 1ms" in finding.cause
+
+
 REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
     (
         {"cpuCFSQuotaPeriod": "5ms"},
@@ -76,6 +89,16 @@ REFUSED: list[tuple[dict[str, Any], int, list[str]]] = [
     (
         {"cpuCFSQuotaPeriod": "100us"},
         36,
+        ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {100µs} must be between 1ms and 1sec, inclusive"],
+    ),
+    (
+        {**ON, "cpuCFSQuotaPeriod": "100ns"},
+        20,
+        ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {100ns} must be between 1usec and 1sec, inclusive"],
+    ),
+    (
+        {**ON, "cpuCFSQuotaPeriod": "100us"},
+        26,
         ["cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {100µs} must be between 1ms and 1sec, inclusive"],
     ),
     (
