@@ -318,7 +318,10 @@ NODE_TROUBLES: dict[str, Trouble] = {
     ),
     "NUMA nodes that overlap": Trouble(
         ["topology-odd", "cpus-unseen"],
-        EMPTY._replace(machine="2n2c2t").having({"/sys/devices/system/node/node1/cpumap": "ff\n"}),
+        EMPTY._replace(machine="2n2c2t").having(
+            # It has the link of a CPU of the other node, too.
+            {"/sys/devices/system/node/node1/cpumap": "ff\n", "/sys/devices/system/node/node1/cpu0/online": "1\n"}
+        ),
         EMPTY._replace(machine="2n2c2t"),
     ),
     # --- the kubelet ----------------------------------------------------------------------------------

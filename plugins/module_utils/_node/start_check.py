@@ -454,7 +454,9 @@ def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding
     given = next((flag for name in names for flag in reversed(installation.flags) if flag.name == name), None)
     if name.startswith("--") or given is not None:
         flag = name if given is None else given.name
-        place = place_of_flag(tree, distribution, flag) or ("" if given is None else given.source)
+        # What is on the command line alone is in no file.
+        source = given.source if given is not None and given.source.startswith("/") else ""
+        place = place_of_flag(tree, distribution, flag) or source
         if given is not None and given.value[:1] in _QUOTES and given.value[-1:] == given.value[:1]:
             finding = finding._replace(
                 cause="%s; the quotes in %s=%s are a part of the value" % (finding.cause, flag, given.value),
