@@ -412,6 +412,11 @@ def commands_of(tree: Tree, service: str, settings: Sequence[str]) -> list[Comma
     return [command for commands in found.values() for command in commands]
 
 
+def start_lines(tree: Tree, service: str) -> list[str]:
+    """Return the values of ExecStart= in a service's units, as they stand there, in order. The last one counts."""
+    return [value for _path, name, value in settings_of(tree, service) if name == "ExecStart"]
+
+
 def missing_files(tree: Tree, service: str) -> list[Variable]:
     """The environment files that are not there, and without which systemd does not start a service; who names each."""
     files: list[Variable] = []

@@ -13,7 +13,15 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from .._base.errors import ConfigurationError, Note
 from .._base.tree import LARGEST_OF_KUBELET, Tree
-from .._host.services import command_words, read_environment, read_service, settings_of, split_words, unit_command
+from .._host.services import (
+    command_words,
+    read_environment,
+    read_service,
+    settings_of,
+    split_words,
+    start_lines,
+    unit_command,
+)
 from .configuration import is_json, read_document
 from .distributions import ENVIRONMENT, FLAGS, KUBELET_ARG, LINES, Distribution, service_of
 from .effective import NAMES, GivenFlag, read_flags
@@ -204,8 +212,8 @@ def place_of_flag(tree: Tree, distribution: Distribution, name: str) -> str:
 def unset_variables(tree: Tree, distribution: Distribution, name: str) -> list[str]:
     """Return the variables in the value that a unit gives a flag which nothing sets."""
     service = service_of(tree, distribution)
-    commands = [value for _path, setting, value in settings_of(tree, service) if setting == "ExecStart"]
-    words = command_words(commands[-1]) if commands else None
+    lines = start_lines(tree, service)
+    words = command_words(lines[-1]) if lines else None
     given = read_service(tree, service).variables
     texts = [word for word in words or () if word.startswith(name + "=")]
     return [variable for text in texts for variable in re.findall(r"\$\{(\w+)\}", text) if variable not in given]
@@ -239,13 +247,13 @@ def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
 def _replaced_variables(tree: Tree, service: str) -> list[str]:
     """What of a unit's variables does not count: a later drop-in, or any environment file, gives them again."""
     given = read_service(tree, service)
-    commands = [value for _path, name, value in settings_of(tree, service) if name == "ExecStart"]
+    command = "".join(start_lines(tree, service)[-1:])
     notes: list[str] = []
     for name, old in given.replaced:
         new = given.variables.get(name)
         kept = {flag.name for flag in read_flags(split_words(new.value), "")} if new else set()
         lost = [flag.name for flag in read_flags(split_words(old.value), "") if flag.name not in kept]
-        is_used = any(re.search(r"\$\{?%s\b" % re.escape(name), command) for command in commands[-1:])
+        is_used = re.search(r"\$\{?%s\b" % re.escape(name), command)
         if lost and new and is_used:
             text = (
                 "%s: its %s takes the place of that of %s, so that %s there %s not count; write all flags in one file"

@@ -18,7 +18,7 @@ from .._base.journal_file import LAST, OPEN
 from .._base.secrets import REDACTED, address_redacted, is_secret
 from .._base.tree import Tree
 from .._containers.crictl import hashed
-from .._host.services import SECTION, assignments_of, read_service, settings_of
+from .._host.services import SECTION, assignments_of, read_service, start_lines
 from .._host.systemd import settings_in, unit_paths
 from .._kubelet.distributions import (
     CONTAINERD,
@@ -156,8 +156,8 @@ def _of_text(redaction: Redaction) -> Change:
 
 def _needed(tree: Tree, service: str) -> dict[str, bool]:
     """The variables that the command line of the service has, as variables_of() gives them."""
-    commands = [value for _path, key, value in settings_of(tree, service) if key == "ExecStart"]
-    return {name: is_value for command in commands for name, is_value in variables_of(command).items()}
+    lines = start_lines(tree, service)
+    return {name: is_value for line in lines for name, is_value in variables_of(line).items()}
 
 
 def _save_units(collector: Collector, distribution: Distribution, states: Sequence[str]) -> None:
