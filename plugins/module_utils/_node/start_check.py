@@ -44,6 +44,7 @@ from ..state.acceptance import (
     REFUSED,
     STATIC,
     CPUManagerConfig,
+    Judgement,
     checkpoint_after,
     judge,
     readable,
@@ -723,19 +724,21 @@ def checkpoint_findings(
     try:
         restore_state(content, config.policy_name, config.minor, config.pod_level)
     except CheckpointError as error:
-        remedy, stored = judgement.remedy, readable(content)
-        if (
-            stored.state is not None
-            and stored.state.assignments
-            and stored.policy_name not in (None, config.policy_name)
-        ):
-            remedy += "; or set cpuManagerPolicy: %s again, if it was lost by mistake" % stored.policy_name
-            remedy += "; %s" % writer if writer else ""
-        yield _start_refused(restore_error(error, path), "the checkpoint cannot be restored", remedy, path)
+        found = _start_refused(restore_error(error, path), "the checkpoint cannot be restored", judgement.remedy, path)
+        yield found._replace(remedy=found.remedy + _way_back(readable(content), config, writer))
         return
     if checked.cpu_manager is not None:
         cause = "the checkpoint does not agree with the configuration and the node's CPUs"
         yield _start_refused(judgement.reason, cause + switched_off(judgement.state, offline), judgement.remedy, path)
+
+
+def _way_back(stored: Judgement, config: CPUManagerConfig, writer: str) -> str:
+    """Return how to keep what containers have by the policy of their checkpoint; empty where they have nothing."""
+    has_cpus = stored.state is not None and stored.state.assignments
+    if not has_cpus or stored.policy_name in (None, config.policy_name):
+        return ""
+    text = "; or set cpuManagerPolicy: %s again, if it was lost by mistake" % stored.policy_name
+    return text + ("; %s" % writer if writer else "")
 
 
 def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str = "cpu") -> Finding:
@@ -813,15 +816,18 @@ def memory_state_findings(
         cause = "the memory manager's state cannot be restored"
         if judgement.restored:
             cause = "the memory manager's state does not agree with the configuration and the node's memory"
-        remedy = _REMEDY
+        found = _start_refused(judgement.text(path), cause, _REMEDY, path, "memory")
         differing = machine_differences(content, config) if judgement.restored and isinstance(content, bytes) else ()
-        if differing:
-            cause += " (%s)" % "; ".join(differing)
-            remedy += (
-                "; where nobody changed the machine, a boot has moved memory between NUMA nodes, which it can do again"
-                " (have the file removed at each boot), or huge pages were allocated after the kubelet's start"
-            )
-        yield _start_refused(judgement.text(path), cause, remedy, path, "memory")
+        yield _with_differences(found, differing) if differing else found
+
+
+def _with_differences(found: Finding, differing: Sequence[str]) -> Finding:
+    """The finding of a refused state of the memory manager, with what differs on the machine, and how that comes."""
+    remedy = (
+        "%s; where nobody changed the machine, a boot has moved memory between NUMA nodes, which it can do again (have"
+        " the file removed at each boot), or huge pages were allocated after the kubelet's start"
+    )
+    return found._replace(cause="%s (%s)" % (found.cause, "; ".join(differing)), remedy=remedy % found.remedy)
 
 
 class MemoryPlan(NamedTuple):
