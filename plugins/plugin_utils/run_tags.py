@@ -45,9 +45,8 @@ def _check(playbooks: tuple[str, ...], only: tuple[str, ...], skipped: tuple[str
         return
     if any(is_chosen(tags, only, skipped) for tags in tasks):
         return
-    given = " ".join(
-        "%s %s" % (name, ",".join(tags)) for name, tags in (("--tags", only), ("--skip-tags", skipped)) if tags
-    )
+    named = (("--tags", () if only == ("all",) else only), ("--skip-tags", skipped))
+    given = " ".join("%s %s" % (name, ",".join(tags)) for name, tags in named if tags)
     there = sorted(set().union(*tasks) - {_ALWAYS, _NEVER})
     raise InputError(
         "leaves no task of this run, so no node would be read",

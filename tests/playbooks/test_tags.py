@@ -75,6 +75,8 @@ def test_what_tags_do_to_a_node(copy_of: CopyOf, tmp_path: Path) -> None:
     for playbook, there in {"verify": "report", "rollout": "change, plan"}.items():
         said = run(playbook, "--tags", "verify", playbook=playbook, status=1)
         assert "--tags verify: leaves no task of this run, so no node would be read; the tags here are " + there in said
+    said = run("skipped", "--skip-tags", "report", playbook="verify", status=1)
+    assert " failed: --skip-tags report: leaves no task of this run" in " ".join(said.split())
     said = run("no-plan", "--skip-tags", "plan", status=1)
     assert "1 node not read in this run, so nothing was changed (epyc)" in " ".join(said.split())
     assert "Show the plan" not in said
