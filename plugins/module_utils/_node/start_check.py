@@ -451,8 +451,8 @@ _WITH = dict.fromkeys(("kubeReservedCgroup", "systemReservedCgroup"), "enforceNo
 def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding:
     name, distribution = finding.where.partition("=")[0], installation.distribution
     field = name.partition(".")[0]
-    names = [NAMES.get(name) for name in (field, _WITH.get(field, "")) if name in NAMES]
-    given = next((flag for name in names for flag in reversed(installation.flags) if flag.name == name), None)
+    flags = [NAMES[key] for key in (field, _WITH.get(field, "")) if key in NAMES]
+    given = next((entry for flag in flags for entry in reversed(installation.flags) if entry.name == flag), None)
     if name.startswith("--") or given is not None:
         flag = name if given is None else given.name
         # What is on the command line alone is in no file.

@@ -228,7 +228,7 @@ _LONGEST = 60
 _TEMPLATE = re.compile(r"\{(?=[{%#])")
 
 _NAME_IT = "name the rollout to go back from with -e kubelet_rollback_of=TIME"
-_LEAVE_OUT = "leave these nodes out with --limit"
+_LEAVE_OUT = "leave %s out with --limit"
 _UNCHANGED = "no node was changed"
 
 
@@ -294,10 +294,7 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
     others = {host for candidate in candidates[1:] for host in candidate.hosts}.difference(newest.hosts)
     if len(newest.hosts) == 1 and others:
         problem = "only %s names the last rollout, and others name another: " % newest.hosts[0]
-        ways_out = "if that is so, as for a canary, %s; if not, %s" % (
-            _NAME_IT,
-            _LEAVE_OUT.replace("these nodes", "it"),
-        )
+        ways_out = "if that is so, as for a canary, %s; if not, %s" % (_NAME_IT, _LEAVE_OUT % "it")
         return _stop(problem + ways_out, candidates)
     told = newest.where + _without(newest, candidates, said)
     if newest.nodes or not candidates[1:]:
@@ -382,4 +379,4 @@ def _to_come(candidates: Sequence[_Candidate], now: str) -> str:
 
 
 def _ways_out(problem: str) -> str:
-    return "%s; %s if others have had the last rollout, or %s" % (problem, _LEAVE_OUT, _NAME_IT)
+    return "%s; %s if others have had the last rollout, or %s" % (problem, _LEAVE_OUT % "these nodes", _NAME_IT)
