@@ -27,6 +27,9 @@ def program(tmp_path: Path) -> Iterator[tuple[Path, int]]:
     shutil.copy(str(shutil.which("sleep")), path)
     path.chmod(0o755)
     with subprocess.Popen([path, "60"]) as process:
+        # A new program is there before the kernel has its words.
+        while not Path("/proc/%d/cmdline" % process.pid).read_bytes():
+            time.sleep(0.001)
         yield path, process.pid
         process.kill()
 
