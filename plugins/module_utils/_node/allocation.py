@@ -500,7 +500,22 @@ def _add_all(
         elif room is not None:
             room.take(pod)
         notes += _harm(manager, pod)
+        notes += _missed(manager.policy, pod) if not reason else ()
     return refused
+
+
+def _missed(policy: Policy, pod: Pod) -> list[str]:
+    """Why a container that alone would get CPUs for itself gets none: by another one its pod is not Guaranteed."""
+    if not isinstance(policy, StaticPolicy) or pod.pod_level or pod.qos(policy.minor) == GUARANTEED:
+        return []
+    others = ", ".join(container.name for container in pod.containers if not container.is_guaranteed)
+    alone = [container.name for container in pod.containers if container.is_guaranteed]
+    counts = pod._replace(qos_class=GUARANTEED).exclusive_counts(policy.minor)
+    cause = (
+        "pod %s, container %s has no CPUs for itself, as the pod is not Guaranteed: %s does not have requests of cpu"
+        " and memory that equal its limits"
+    )
+    return [cause % (pod.name, name, others) for name in alone if others and counts[name]]
 
 
 def _harm(manager: CPUManager, pod: Pod) -> list[str]:

@@ -59,8 +59,9 @@ def _pairs_with_policy(policy: str) -> tuple[Pair, ...]:
         Pair(
             policy,
             CRIO_SHARED,
-            "CRI-O adds its shared CPUs to the cpuset of a container, and the policy writes that cpuset anew",
-            "remove shared_cpuset from CRI-O's configuration, or %s" % _REMOVE_POLICY,
+            "CRI-O adds its shared CPUs to the cpuset of a container, or gives it those of its workload, and the policy"
+            " writes that cpuset anew",
+            "remove shared_cpuset and the cpuset of workloads from CRI-O's configuration, or %s" % _REMOVE_POLICY,
         ),
         Pair(
             policy,
@@ -119,8 +120,9 @@ PAIRS = (
     Pair(
         DRA_CPU,
         CRIO_SHARED,
-        "CRI-O adds its shared CPUs to the cpuset of a container, and the driver writes that cpuset anew",
-        "remove shared_cpuset from CRI-O's configuration, or %s" % _REMOVE_DRIVER,
+        "CRI-O adds its shared CPUs to the cpuset of a container, or gives it those of its workload, and the driver"
+        " writes that cpuset anew",
+        "remove shared_cpuset and the cpuset of workloads from CRI-O's configuration, or %s" % _REMOVE_DRIVER,
     ),
     Pair(
         DRA_CPU,
@@ -132,9 +134,9 @@ PAIRS = (
     Pair(
         CRIO_SHARED,
         RECONCILE,
-        "CRI-O adds its shared CPUs to containers with exclusive ones, and the reconcile pass takes them away again, as"
-        " the checkpoint does not have them",
-        "%s, or remove shared_cpuset from CRI-O's configuration" % _NO_RECONCILE,
+        "CRI-O adds its shared CPUs to containers with exclusive ones, and gives those of its workloads other CPUs than"
+        " the kubelet does; the reconcile pass would undo that, as the checkpoint does not have it",
+        "%s, or remove shared_cpuset and the cpuset of workloads from CRI-O's configuration" % _NO_RECONCILE,
     ),
     Pair(
         CRIO_INTERRUPTS,

@@ -336,14 +336,18 @@ _ANNOTATION = "irq-load-balancing.crio.io"
 WITH_ANNOTATIONS = (("crio", "runtime", "runtimes"), ("crio", "runtime", "workloads"))
 ALLOWED = "allowed_annotations"
 SHARED = ("crio", "runtime", "shared_cpuset")
+# Of crio.runtime.workloads.NAME: where the containers of its pods run, whatever the kubelet says.
+PINNED = ("resources", "cpuset")
 
 
 class CrioSettings(NamedTuple):
-    """Which files allow the annotation for interrupts; the CPUs that containers share, and which file says so."""
+    """Which files allow the annotation for interrupts; the CPUs that containers share, and which file says so; which
+    files give pods of a workload their CPUs."""
 
     interrupts: tuple[str, ...] = ()
     shared_cpus: str = ""
     shared: str = ""
+    workloads: tuple[str, ...] = ()
 
 
 def read_crio(tree: Tree) -> CrioSettings:
@@ -354,6 +358,7 @@ def read_crio(tree: Tree) -> CrioSettings:
     from .._base.toml import parse
 
     allowed: dict[tuple[str, ...], str] = {}
+    pinned: dict[tuple[str, ...], str] = {}
     shared_cpus, shared = "", ""
     for path, text in texts.items():
         try:
@@ -366,8 +371,12 @@ def read_crio(tree: Tree) -> CrioSettings:
                 allowed[key] = path if is_allowed else ""
             elif key == SHARED:
                 shared_cpus, shared = str(entry.value), path
+            elif key[:3] == WITH_ANNOTATIONS[1] and key[4:] in (PINNED, PINNED[:1]):
+                cpus = entry.value.get(PINNED[1]) if isinstance(entry.value, dict) else entry.value
+                pinned[key[:5]] = path if cpus else ""
     interrupts = tuple(dict.fromkeys(path for path in allowed.values() if path))
-    return CrioSettings(interrupts, shared_cpus, shared if shared_cpus else "")
+    workloads = tuple(dict.fromkeys(path for path in pinned.values() if path))
+    return CrioSettings(interrupts, shared_cpus, shared if shared_cpus else "", workloads)
 
 
 def _paths(tree: Tree) -> list[str]:
@@ -412,7 +421,7 @@ OWNERS = {
     BALLOONS: OwnerKind("the NRI policy balloons", _POLICY_PROGRAM + "balloons", in_pods=True),
     TOPOLOGY_AWARE: OwnerKind("the NRI policy topology-aware", _POLICY_PROGRAM + "topology-aware", in_pods=True),
     CRIO_INTERRUPTS: OwnerKind("CRI-O's annotation irq-load-balancing", "crio"),
-    CRIO_SHARED: OwnerKind("CRI-O's shared CPUs", "crio"),
+    CRIO_SHARED: OwnerKind("CRI-O's CPUs of containers", "crio"),
     TUNED: OwnerKind("tuned", "tuned"),
     IRQBALANCE_OWNER: OwnerKind("irqbalance", "irqbalance"),
     RECONCILE: OwnerKind("the role reconcile"),
@@ -585,8 +594,9 @@ def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
     settings = read_crio(tree)
     if settings.interrupts:
         yield from _made(CRIO_INTERRUPTS, settings.interrupts, pids, is_active)
-    if settings.shared:
-        yield from _made(CRIO_SHARED, (settings.shared,), pids, is_active)
+    files = dict.fromkeys([settings.shared, *settings.workloads] if settings.shared else settings.workloads)
+    if files:
+        yield from _made(CRIO_SHARED, tuple(files), pids, is_active)
 
 
 # --- who places interrupts and services, and what is ours -----------------------------------------------------

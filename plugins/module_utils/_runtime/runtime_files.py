@@ -26,7 +26,7 @@ from .._base.command import Run, run_command
 from .._base.errors import InputError, NodeError, RefusedError
 from .._base.toml import Document, TOMLError, header, parse, table_text, with_keys, without_blocks
 from .._base.tree import OverlaidTree, Tree
-from .._owners.owners import ALLOWED, KEY, SHARED, WITH_ANNOTATIONS
+from .._owners.owners import ALLOWED, KEY, PINNED, SHARED, WITH_ANNOTATIONS
 
 # Which container runtime a node's kubelet uses, where its configuration is, and what has to be restarted for it.
 
@@ -416,7 +416,8 @@ def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...]
 def _is_read(key: tuple[str, ...]) -> bool:
     if key in _TOP_KEYS or key[-1] in _KEYS_OF.get(key[:-1], frozenset()):
         return True
-    return key[-1] == KEY or (key[:3] in WITH_ANNOTATIONS and key[-1] == ALLOWED)
+    is_pinned = key[:3] in WITH_ANNOTATIONS and key[4:] == PINNED
+    return key[-1] == KEY or is_pinned or (key[:3] in WITH_ANNOTATIONS and key[-1] == ALLOWED)
 
 
 def _is_plain(value: Any) -> bool:

@@ -152,6 +152,32 @@ def test_threads_of_several_cores_are_not_stranded_where_they_are_as_many_as_tho
     assert ask(checkpoint=single, cpu_manager_policy_options=options, **machine)["stranded"] == "4"
 
 
+def test_why_a_container_has_no_cpus_of_its_own_beside_one_without_limits() -> None:
+    # scylladb/scylla-operator#121
+    note = (
+        "pod a, container app has no CPUs for itself, as the pod is not Guaranteed: sidecar does not have requests of"
+        " cpu and memory that equal its limits"
+    )
+    pod = manifest("a", 7)
+    app, sidecar = pod["spec"]["containers"][0], {"name": "sidecar"}
+    for kind, beside in (
+        ("containers", sidecar),
+        ("containers", {**sidecar, "resources": {"limits": {"cpu": "1"}}}),
+        (
+            "initContainers",
+            {**sidecar, "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}},
+        ),
+    ):
+        spec = {"containers": [app, beside]} if kind == "containers" else {"containers": [app], kind: [beside]}
+        plan = ask({**pod, "spec": spec})
+        assert plan["notes"] == [note]
+        assert ask({**pod, "spec": spec}, cpu_manager_policy="none")["notes"] == []
+    small = {**sidecar, "resources": {"limits": {"cpu": "100m", "memory": "100Mi"}}}
+    assert ask({**pod, "spec": {"containers": [app, small]}})["notes"] == []
+    half = manifest("a", "1500m")["spec"]["containers"][0]
+    assert ask({**pod, "spec": {"containers": [half, sidecar]}})["notes"] == []
+
+
 def test_policy_none_gives_nothing() -> None:
     plan = ask(manifest("a", 4), cpu_manager_policy="none")
     assert [row["exclusive"] for row in plan["containers"]] == [False]

@@ -24,6 +24,14 @@ allowed_annotations = [
 """
 NOT_ALLOWED = ALLOWED.replace('    "irq', '    # "irq')
 SHARED = '[crio.runtime]\nshared_cpuset = "%s"\n'
+# openshift-kni/performance-addon-operators#695
+PINNED = """\
+[crio.runtime.workloads.management]
+activation_annotation = "target.workload.openshift.io/management"
+annotation_prefix = "resources.workload.openshift.io"
+resources = { "cpushares" = 0, "cpuset" = "%s" }
+"""
+IN_A_TABLE = '[crio.runtime.workloads.management.resources]\ncpuset = "%s"\n'
 
 
 @pytest.mark.parametrize(
@@ -49,6 +57,10 @@ SHARED = '[crio.runtime]\nshared_cpuset = "%s"\n'
             {FIRST: SHARED % "0-1", LAST: ALLOWED}, CrioSettings(("/" + LAST,), "0-1", "/" + FIRST), id="both"
         ),
         pytest.param({FIRST: "[[[ = \x00", LAST: SHARED % "1"}, CrioSettings((), "1", "/" + LAST), id="no TOML"),
+        pytest.param({LAST: PINNED % "0-1"}, CrioSettings(workloads=("/" + LAST,)), id="workload that is pinned"),
+        pytest.param({LAST: IN_A_TABLE % "0-1"}, CrioSettings(workloads=("/" + LAST,)), id="pinned in a table"),
+        pytest.param({FIRST: PINNED % "0-1", LAST: IN_A_TABLE % ""}, CrioSettings(), id="pinned no longer"),
+        pytest.param({LAST: PINNED.replace('"cpuset" = "%s"', '"memory" = 1')}, CrioSettings(), id="other resources"),
         pytest.param({LAST: ALLOWED.replace("[\n", "7 #[\n", 1)}, CrioSettings(), id="no list"),
     ],
 )
