@@ -422,14 +422,15 @@ class _Check:
         """What of the options, as far as they are not refused, does not do what it is for."""
         manager_options = self.values.get("topologyManagerPolicyOptions") or {}
         options = StaticOptions() if config is None else self.options
-        if options == StaticOptions() and not manager_options:
+        has_memory = self._text("memoryManagerPolicy", "None") == "Static"
+        if options == StaticOptions() and not manager_options and not has_memory:
             return
         # Imported here: most nodes have no such options.
         from ...policy.option_harms import option_harms
 
         manager = self._text("topologyManagerPolicy", NONE)
         nodes = len(self.host.nodes())
-        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes):
+        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes, has_memory):
             yield harmful(harm.cause, harm.remedy, harm.where)
 
     def _static_reservation(self, before_options: int) -> CPUSet | None:
