@@ -50,7 +50,7 @@ _REASONS = {
 }
 _DOMAIN_HARM = (
     "takes the CPUs %s out of the scheduler's load balancing, and pods run on several of them: each of their threads"
-    " would stay on the CPU that it began on, unless it is bound by the container itself: leave isolcpus= out, or give it"
+    " would stay on the CPU that it began on, unless the container binds it itself: leave isolcpus= out, or give it"
     " managed_irq alone"
 )
 

@@ -24,7 +24,7 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import NONE, POD, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import NONE, POD, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
@@ -245,6 +245,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     notes += [
         *(["left out, as they have ended: %s" % ", ".join(ended)] if ended else []),
         *_notes(manager, after),
+        *_resized_notes(question, manager, after, {row["pod"] for row in refused}),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
         *_apart(question, rows, memory, devices),
@@ -536,6 +537,30 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
         others = manager.policy.summary.reserved_physical - reserved
         notes += ["the " + split_cores(reserved, others, True)] if others else []
     return notes
+
+
+def _resized_notes(question: Question, manager: CPUManager, state: State, refused: Collection[str]) -> list[str]:
+    """Who keeps another number of CPUs than it asks for: the kubelet gives nothing anew to who has something."""
+    if not isinstance(manager.policy, StaticPolicy):
+        return []
+    text = (
+        "pod %s, container %s keeps the CPUs %s, and asks for %d: the kubelet leaves a container that is resized in"
+        " place the CPUs that it had%s; delete the pod to have another number"
+    )
+    # There are no hints for another number than it has.
+    is_refused = manager.topology_manager.policy in (RESTRICTED, SINGLE_NUMA_NODE)
+    at_start = ", and refuses the pod at its next start" if is_refused else ""
+    given = (
+        (pod, name, count, state.assignments.get(pod.uid, {}).get(name))
+        for pod in question.pods
+        if pod.name not in refused
+        for name, count in pod.exclusive_counts(manager.policy.minor).items()
+    )
+    return [
+        text % (pod.name, name, cpus, count, at_start)
+        for pod, name, count, cpus in given
+        if cpus is not None and count and len(cpus) != count
+    ]
 
 
 def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUManager, state: State) -> list[str]:
