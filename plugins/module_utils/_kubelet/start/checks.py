@@ -40,7 +40,7 @@ from ..gates import (
     is_registered,
 )
 from .amount import map_text
-from .findings import NO_MARKS, Checked, Finding, Host, Unknown, harmful, has_marks, refused, refused_by
+from .findings import Checked, Finding, Host, Unknown, harmful, refused, refused_by
 from .reservations import Reservations
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ class _Check:
             self._refuse(
                 'unknown policy: "%s"' % policy,
                 "there is no such CPU manager policy; upper and lower case count",
-                NO_MARKS if has_marks(policy) else "write none or static",
+                "write none or static",
                 "cpuManagerPolicy",
             )
             return None

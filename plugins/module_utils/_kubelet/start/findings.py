@@ -103,16 +103,6 @@ class Unknown(NamedTuple):
         return dict(self._asdict())
 
 
-# Of a value that stands between them.
-_MARKS = ('"', "'")
-NO_MARKS = "leave the quotation marks out, which a file of arguments or a unit hands on as a part of the value"
-
-
-def has_marks(*texts: str) -> bool:
-    """Whether one of these texts begins or ends with a quotation mark, which no value of a kubelet does."""
-    return any(text.startswith(_MARKS) or text.endswith(_MARKS) for text in texts)
-
-
 def _not_known(_name: str) -> None:
     return None
 

@@ -17,7 +17,7 @@ from ...policy.hints import MOST_NUMA_NODES, NONE, POLICIES, SCOPES, TooManyNode
 from ...policy.options import MANAGER_SINCE, MAX_NUMA_NODES, PREFER_CLOSEST, manager_option_gate
 from ..gates import MEMORY_MANAGER, TOPOLOGY_BETA_OPTIONS, TOPOLOGY_MANAGER, TOPOLOGY_OPTIONS, Gates
 from .amount import Amount, map_text
-from .findings import NO_MARKS, Finding, Host, has_marks, refused, refused_by
+from .findings import Finding, Host, refused, refused_by
 from .reservations import Reservations
 
 # Whether the kubelet's memory manager would start.
@@ -78,8 +78,7 @@ class MemoryCheck:
             if self.policy == BEST_EFFORT and self.host.minor >= _BEST_EFFORT_SINCE:
                 text = 'policy "BestEffort" is not available for platform "linux"'
             cause = "the memory manager has no such policy here; upper and lower case count"
-            remedy = NO_MARKS if has_marks(self.policy) else "write None or Static"
-            findings.append(refused(text, cause, remedy, "memoryManagerPolicy"))
+            findings.append(refused(text, cause, "write None or Static", "memoryManagerPolicy"))
         return findings
 
     def _limits(self) -> tuple[list[tuple[int, dict[str, Amount]]], list[Finding]]:

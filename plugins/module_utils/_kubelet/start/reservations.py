@@ -21,7 +21,7 @@ from ..._base.golang import quote, read_cpus, read_integer
 from ...cpuset import CPUSet
 from ..configuration import EVICTION_HARD, HARD, MEMORY_AVAILABLE, NODEFS_AVAILABLE
 from .amount import BINARY, DECIMAL, Amount, read_duration
-from .findings import NO_MARKS, Finding, Host, Unknown, harmful, has_marks, refused
+from .findings import Finding, Host, Unknown, harmful, refused
 
 # The eviction thresholds of a kubelet: which it refuses, and how much memory the hard ones keep from pods.
 #
@@ -421,14 +421,12 @@ class _AmountError(Exception):
 def _amount(name: str, text: str) -> Amount:
     if name not in _RESERVABLE:
         cause = "only %s can be reserved" % ", ".join(_RESERVABLE)
-        remedy = NO_MARKS if has_marks(name, text) else "remove it"
-        raise _AmountError("cannot reserve %s resource" % quote(name), cause, remedy)
+        raise _AmountError("cannot reserve %s resource" % quote(name), cause, "remove it")
     try:
         amount = Amount.parse(text)
     except GoError as error:
         what = "failed to parse quantity %s for %s resource: %s" % (quote(text), quote(name), error)
-        remedy = NO_MARKS if has_marks(text) else "write CPUs as 2 or 500m, memory as 1Gi"
-        raise _AmountError(what, "it is no quantity", remedy) from error
+        raise _AmountError(what, "it is no quantity", "write CPUs as 2 or 500m, memory as 1Gi") from error
     if amount.value < 0:
         what = "resource quantity for %s cannot be negative: %s" % (quote(name), text)
         raise _AmountError(what, "it is negative", "write 0 or more")

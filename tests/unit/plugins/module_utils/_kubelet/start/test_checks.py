@@ -258,20 +258,3 @@ def test_what_the_managers_start_with() -> None:
     assert off.cpu_manager_policy is None
     assert off.cpu_manager is None
     assert off.memory_manager_policy is None
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"cpuManagerPolicy": '"static"', "kubeReserved": {"cpu": "1"}},
-        {"cpuManagerPolicy": "'none'"},
-        {"memoryManagerPolicy": '"None"'},
-        # As --kube-reserved="cpu=500m" is read.
-        {"kubeReserved": {'"cpu': '500m"'}},
-        {"systemReserved": {"cpu": '500m"'}},
-    ],
-)
-def test_quotation_marks_that_a_file_of_arguments_hands_on_are_the_cause(values: dict[str, Any]) -> None:
-    """To remove what stands there would lose the reservation."""
-    (finding,) = (finding for finding in check(values).findings if finding.fatal)
-    assert finding.remedy.startswith("leave the quotation marks out")
