@@ -49,9 +49,9 @@ _REASONS = {
     KTHREADS: "threads of the kernel start on the reserved CPUs",
 }
 _DOMAIN_HARM = (
-    "takes the CPUs %s out of the scheduler's load balancing, and all pods without exclusive CPUs share these: "
-    "each would stay on the CPU that it began on, and so would the threads of a container with several exclusive CPUs"
-    " that does not bind them itself: leave isolcpus= out, or give it managed_irq alone"
+    "takes the CPUs %s out of the scheduler's load balancing, and pods run on several of them: each of their threads"
+    " would stay on the CPU that it began on, unless the container binds it itself: leave isolcpus= out, or give it"
+    " managed_irq alone"
 )
 
 
@@ -181,6 +181,13 @@ def value_on(words: Iterable[Word], name: str) -> str | None:
     """What counts of an argument, "" for a flag; None where it is not there."""
     found = [word.value or "" for word in words if word.key == name]
     return (found[0] if name in _FIRST_COUNTS else found[-1]) if found else None
+
+
+def managed_on(line: str) -> CPUSet:
+    """The CPUs that a line keeps interrupts off which the kernel spreads itself, as far as it does."""
+    value = value_on(parse_line(line), ISOLCPUS)
+    flags, cpus = (frozenset[str](), None) if value is None else isolated(value)
+    return cpus if cpus is not None and MANAGED_IRQ in flags else CPUSet()
 
 
 def isolated(value: str) -> tuple[frozenset[str], CPUSet | None]:

@@ -46,6 +46,14 @@ _IMMOVABLE = (FIXED, REFUSED)
 _MOST_IN_FINDING = 5
 _ROLE = "run the role housekeeping"
 _REMEDY_REFUSED = "do what the kernel's error says, which the role housekeeping has in its notes; it tries again"
+_REMEDY_MANAGED = (
+    "the node is booted with isolcpus=managed_irq and these CPUs, which holds only where a queue has a reserved CPU,"
+    " too: give the device fewer queues"
+)
+_REMEDY_BESIDE_CRIO = (
+    "CRI-O writes %s for pods with irq-load-balancing.crio.io, and puts back what it found when it started: correct the"
+    " file and restart CRI-O, or remove the annotation from allowed_annotations in its configuration and %s"
+)
 _REMEDY_NOT_MOVABLE = (
     "boot with isolcpus=managed_irq and the CPUs that are not reserved, which holds where a queue has a reserved CPU"
     " too, or give the device fewer queues"
@@ -106,8 +114,13 @@ class HostCPUs(NamedTuple):
         return True
 
 
-def layer_findings(settings: Sequence[KernelSetting], reserved: HostCPUs) -> list[dict[str, str]]:
-    """For each layer a finding on the settings that may be changed, and one on interrupts that may not."""
+def layer_findings(
+    settings: Sequence[KernelSetting], reserved: HostCPUs, managed: CPUSet = CPUSet()
+) -> list[dict[str, str]]:
+    """For each layer a finding on the settings that may be changed, and one on interrupts that may not.
+
+    managed: the CPUs for which the kernel was booted with managed_irq.
+    """
     found = []
     for layer, work in _WORK.items():
         of_layer = [setting for setting in settings if setting.layer == layer]
@@ -128,7 +141,9 @@ def layer_findings(settings: Sequence[KernelSetting], reserved: HostCPUs) -> lis
                 for text, some in zip(_NOT_MOVABLE_TEXTS, (fixed, refused))
                 if some
             )
-            found.append(finding(NOT_MOVABLE, layer, wanted, what, _REMEDY_NOT_MOVABLE))
+            is_booted = reserved.online - reserved.kept <= managed
+            remedy = _REMEDY_MANAGED if is_booted else _REMEDY_NOT_MOVABLE
+            found.append(finding(NOT_MOVABLE, layer, wanted, what, remedy))
     return found
 
 
@@ -173,23 +188,28 @@ def manager_findings(
     return []
 
 
-def irqbalance_findings(irqbalance: Irqbalance | None, isolated: CPUSet, reserved: HostCPUs) -> list[dict[str, str]]:
-    """isolated: the CPUs that it leaves alone where nothing is configured."""
+def irqbalance_findings(
+    irqbalance: Irqbalance | None, isolated: CPUSet, reserved: HostCPUs, beside_crio: bool = False
+) -> list[dict[str, str]]:
+    """isolated: the CPUs that it leaves alone where nothing is configured. beside_crio: whether CRI-O writes its file,
+    too."""
     if irqbalance is None or not irqbalance.is_running or irqbalance.problem:
         return []
     banned = isolated if irqbalance.banned is None else irqbalance.banned
     wanted = reserved.online - reserved.kept
     if wanted <= banned:
         return []
+    remedy = irqbalance.by_hand(wanted)
+    if irqbalance.file:
+        remedy = "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file)
+        remedy = _REMEDY_BESIDE_CRIO % (irqbalance.file, remedy) if beside_crio else remedy
     return [
         finding(
             ELSEWHERE,
             IRQBALANCE,
             "it puts no interrupt on CPUs %s" % wanted,
             "it runs, and may put interrupts on CPUs %s" % (wanted - banned),
-            "%s, which writes %s into %s" % (_ROLE, irqbalance.key, irqbalance.file)
-            if irqbalance.file
-            else irqbalance.by_hand(wanted),
+            remedy,
         )
     ]
 

@@ -36,13 +36,14 @@ from .._host.layers import (
     read_watchdog,
     read_workqueues,
     shown,
+    text_at,
 )
 from .._host.partitions import ISOLATED, Partition, owned_cpus, read_partitions
 from .._node.node import cgroup_root_of
 from .._node.owners_found import owners_of
 from .._node.reserved_cpus import HostReservation, kubelet_reservation
 from .._owners.conflicts import contradictions
-from .._owners.owners import read_tuned
+from .._owners.owners import CRIO_INTERRUPTS, read_tuned
 from ..cpuset import CPUSet
 from .host_findings import (
     ELSEWHERE,
@@ -241,10 +242,11 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
     has_manager = hierarchy is None or hierarchy.version == 1 or (chosen is not None and MANAGER in chosen.layers)
     findings: list[dict[str, str]] = []
     if chosen is not None:
-        findings = layer_findings([*interrupts, *others], chosen)
+        findings = layer_findings([*interrupts, *others], chosen, _managed(tree))
         if has_manager:
             findings += manager_findings(affinity, chosen, manager)
-        findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen)
+        by_crio = any(owner.id == CRIO_INTERRUPTS and owner.is_active for owner in owners)
+        findings += irqbalance_findings(irqbalance, isolated["isolated"] | isolated["nohz_full"], chosen, by_crio)
         findings += lasting_findings(slices, configured, chosen, later)
         findings = _with_tuned(findings, tuned, chosen)
     findings += partition_findings(partitions or ())
@@ -283,7 +285,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
             "wanted": _wanted_of_systemd(manager, configured, chosen, has_manager),
         },
         "partitions": _shown_partitions(isolated_now, partitions or ()),
-        "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen),
+        "irqbalance": None if irqbalance is None else _irqbalance(irqbalance, chosen, online),
         "tuned": None if tuned is None else _tuned(tuned, chosen),
         "kernel": {**boot.shown, **{name: str(cpus) for name, cpus in isolated.items()}},
         "owners": [owner.to_dict() for owner in owners],
@@ -291,6 +293,17 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         "findings": [*findings, *boot.findings],
         **noted(notes),
     }
+
+
+def _managed(tree: Tree) -> CPUSet:
+    """The CPUs for which the kernel was booted with managed_irq."""
+    line = text_at(tree, _BOOTED)
+    if "managed_irq" not in line:
+        return CPUSet()
+    # Imported here: hardly any node is booted so.
+    from .._host.kernel_line import managed_on
+
+    return managed_on(line)
 
 
 def _disputes(owners: Sequence[Owner]) -> Sequence[Contradiction]:
@@ -500,11 +513,11 @@ def _configured(found: ConfiguredCPUs | None) -> dict[str, Any] | None:
     return {"cpus": None if found.cpus is None else str(found.cpus), "path": found.path}
 
 
-def _irqbalance(irqbalance: Irqbalance, reserved: HostCPUs | None) -> dict[str, Any]:
+def _irqbalance(irqbalance: Irqbalance, reserved: HostCPUs | None, online: CPUSet) -> dict[str, Any]:
     return {
         "file": irqbalance.source,
         "variable": irqbalance.key,
-        "banned": None if irqbalance.banned is None else str(irqbalance.banned),
+        "banned": None if irqbalance.banned is None else str(irqbalance.banned & online),
         "wanted": None if reserved is None else str(reserved.online - reserved.kept),
         "installed": irqbalance.is_installed,
         "running": irqbalance.is_running,

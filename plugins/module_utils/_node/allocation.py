@@ -24,7 +24,7 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import MOST_NUMA_NODES, NONE, POD, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import NONE, POD, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
@@ -245,6 +245,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     notes += [
         *(["left out, as they have ended: %s" % ", ".join(ended)] if ended else []),
         *_notes(manager, after),
+        *_resized_notes(question, manager, after, {row["pod"] for row in refused}),
         *_option_notes(question, settings, manager, after),
         *_lost(question, after),
         *_apart(question, rows, memory, devices),
@@ -342,8 +343,8 @@ def start_manager(
         policy = our_policy(question.policy, question.topology, question.machine, *given)
     elif config.policy_name == STATIC and prediction.checked is not None:
         policy = StaticPolicy(question.machine.topology, options, config.reserved, question.machine.minor)
-    if isinstance(policy, StaticPolicy):
-        _check_nodes(settings["topology_manager_policy"], question.machine.topology.num_numa_nodes)
+    if isinstance(policy, StaticPolicy) or others:
+        _check_nodes(question, settings, bool(others))
     topology_manager = TopologyManager(
         settings["topology_manager_policy"],
         settings["topology_manager_scope"],
@@ -354,11 +355,15 @@ def start_manager(
     return CPUManager(policy, topology_manager, state, others)
 
 
-def _check_nodes(manager: str, nodes: int) -> None:
-    """Raise RefusedError where there are more sets of NUMA nodes than can be gone through for each pod."""
-    if manager == NONE or nodes <= MOST_NUMA_NODES:
-        return
-    harm = admission_harm(manager, nodes, nodes)
+def _check_nodes(question: Question, settings: Mapping[str, Any], has_others: bool) -> None:
+    """Raise RefusedError where there are more sets of NUMA nodes than can be gone through for each pod.
+
+    has_others: whether devices or memory are planned, which can be of nodes without CPUs.
+    """
+    with_cpus = question.machine.topology.num_numa_nodes
+    nodes = len(question.machine.nodes()) if has_others else with_cpus
+    has_memory = has_others and settings["memory_manager_policy"] == STATIC_MEMORY
+    harm = admission_harm(settings["topology_manager_policy"], nodes, with_cpus, has_memory)
     if harm is not None:
         raise RefusedError(harm.cause, option("topology_manager_policy"), harm.remedy)
 
@@ -549,6 +554,30 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
     return notes
 
 
+def _resized_notes(question: Question, manager: CPUManager, state: State, refused: Collection[str]) -> list[str]:
+    """Who keeps another number of CPUs than it asks for: the kubelet gives nothing anew to who has something."""
+    if not isinstance(manager.policy, StaticPolicy):
+        return []
+    text = (
+        "pod %s, container %s keeps the CPUs %s, and asks for %d: the kubelet leaves a container that is resized in"
+        " place the CPUs that it had%s; delete the pod to have another number"
+    )
+    # There are no hints for another number than it has.
+    is_refused = manager.topology_manager.policy in (RESTRICTED, SINGLE_NUMA_NODE)
+    at_start = ", and refuses the pod at its next start" if is_refused else ""
+    given = (
+        (pod, name, count, state.assignments.get(pod.uid, {}).get(name))
+        for pod in question.pods
+        if pod.name not in refused
+        for name, count in pod.exclusive_counts(manager.policy.minor).items()
+    )
+    return [
+        text % (pod.name, name, cpus, count, at_start)
+        for pod, name, count, cpus in given
+        if cpus is not None and count and len(cpus) != count
+    ]
+
+
 def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUManager, state: State) -> list[str]:
     """Which of the kubelet's options do not do what they are for."""
     policy = manager.policy
@@ -557,7 +586,8 @@ def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUM
         return []
     machine = question.machine
     given = (settings["topology_manager_policy"], settings["topology_manager_policy_options"], machine.minor)
-    harms = option_harms(options, machine.topology, *given, len(machine.nodes()))
+    has_memory = settings["memory_manager_policy"] == STATIC_MEMORY
+    harms = option_harms(options, machine.topology, *given, len(machine.nodes()), has_memory)
     names = {pod.uid: pod.name for pod in question.pods}
     return [*(harm.to_note() for harm in harms), *scattered_notes(options, question.topology, state, names)]
 

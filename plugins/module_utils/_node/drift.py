@@ -13,6 +13,7 @@ from .._base.versions import version_notes
 from .._kubelet.configuration import Configuration
 from .._kubelet.settings import (
     SETTINGS,
+    STATIC_MEMORY,
     Reserved,
     SettingsPlan,
     differences,
@@ -60,7 +61,10 @@ class Chosen(NamedTuple):
     def harms(self, host: Host) -> list[Harm]:
         """What is wrong with them on this machine."""
         manager, options = (self.settings["topology_manager_policy" + end] for end in ("", "_options"))
-        return list(option_harms(self.options, host.topology, manager, options, host.minor, len(host.nodes())))
+        has_memory = self.settings["memory_manager_policy"] == STATIC_MEMORY
+        return list(
+            option_harms(self.options, host.topology, manager, options, host.minor, len(host.nodes()), has_memory)
+        )
 
 
 def option_notes(

@@ -272,7 +272,8 @@ def _bound(observed: Observed) -> Iterator[str]:
         yield Note(
             "process-bound",
             "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
-            " has the CPUAffinity= of the service that started it" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
+            " has the CPUAffinity= of the service that started it or of systemd (system.conf): Linux keeps it from 6.2"
+            " on, and runc lifts it from 1.3.1 on" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
         )
 
 

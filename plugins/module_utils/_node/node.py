@@ -439,6 +439,8 @@ _CGROUP = "/sys/fs/cgroup"
 
 # Those of v1 in which the kubelet looks for a cgroup, as far as they are mounted.
 _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "systemd")
+# Those of v2 that it wants for the cgroup of all pods.
+_CONTROLLERS_V2 = ("cpu", "cpuset", "hugetlb", "memory", "pids")
 
 # Source: validateCgroupsV2 in pkg/cgroups of k3s.
 _OF_PODS = ("cpu", "cpuset", "memory")
@@ -470,12 +472,22 @@ def host_of(node: Node) -> Host:
             return None
         return _not_made(node, path, lacking) if lacking else lacking
 
+    def cgroup_lacks(path: str) -> Sequence[str]:
+        try:
+            here, top = (tree.read_value(_CGROUP + place + "/cgroup.controllers") for place in ("/" + path, ""))
+        except NodeError:
+            return ()
+        if here is None or top is None:
+            return ()
+        return [name for name in _CONTROLLERS_V2 if name in top.split() and name not in here.split()]
+
     memory = _memory_of(tree)
     return other_host(topology, node.minor)._replace(
         memory=memory.get("MemTotal"),
         cgroup_v1=cgroup_v1,
         storage=_storage_of(node),
         lacks_cgroup=lacks_cgroup,
+        cgroup_lacks=cgroup_lacks,
         # Of a saved node it is not known where nothing below /run is saved.
         has_systemd=tree.exists(_SYSTEMD) if tree.exists(_RUN) else None,
         swap_on=len(_lines(tree, _SWAPS)) > 1,

@@ -720,7 +720,12 @@ def save_cgroups(collector: Collector, node: Node, named: set[str]) -> None:
                 collector.file("%s/%s" % (place, name))
             _save_first_process(collector, place)
         if hierarchy.version == 2:
-            collector.file(hierarchy.mount + "/cgroup.controllers")
+            # And of the cgroup of all pods, which can lack some.
+            roots: list[str] = []
+            with suppress(CPUManagerError):
+                roots = Kubepods(hierarchy, cgroup_root_of(node.found()[0])).roots
+            for place in (hierarchy.mount, *("%s/%s" % (hierarchy.mount, root) for root in roots)):
+                collector.file(place + "/cgroup.controllers")
         _save_affinities(collector, node, hierarchy, named)
     if collector.place(_CGROUP + "/cgroup.controllers") is None:
         for controller in _CONTROLLERS:

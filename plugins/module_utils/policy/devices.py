@@ -12,6 +12,7 @@ Source: pkg/kubelet/cm/devicemanager (manager.go, topology_hints.go, pod_devices
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._containers.pods import INIT, Container, Pod
@@ -58,8 +59,7 @@ class DeviceManager(HintProvider):
         self.devices = {
             resource: {device.name: device.nodes for device in group} for resource, group in devices.items()
         }
-        self._masks = numa_masks(nodes)
-        self._most = len(nodes)
+        self._nodes = nodes
         # {pod UID: {container: {resource: names}}}
         self.entries: dict[str, dict[str, dict[str, set[str]]]] = {}
         for entry in owned:
@@ -70,6 +70,11 @@ class DeviceManager(HintProvider):
         self.choices: list[PluginChoice] = []
         # (pod UID, container) of those that run while a kubelet starts: they have their devices, whatever the plugins.
         self.running: Collection[tuple[str, str]] = ()
+
+    # Only where they are asked for: with many nodes there are more than can be gone through.
+    @cached_property
+    def _masks(self) -> list[int]:
+        return numa_masks(self._nodes)
 
     def owners(self) -> Mapping[str, Mapping[str, object]]:
         return self.entries
@@ -193,7 +198,7 @@ class DeviceManager(HintProvider):
 
     def _masks_with(self, resource: str, free: Iterable[int], again: Iterable[int], count: int) -> list[Hint]:
         """The sets of NUMA nodes that touch enough devices, and all those that are taken over."""
-        fewest, found = self._most, []
+        fewest, found = len(self._nodes), []
         # How many are of which nodes: there may be thousands of devices, and they are of few sets of nodes.
         everywhere, taken_over = Counter(self.devices[resource].values()), Counter(again)
         usable = Counter(free) + taken_over

@@ -12,6 +12,7 @@ alpha gate PodLevelResourceManagers.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .._base.errors import KubeletError
@@ -58,10 +59,13 @@ class StaticMemory(HintProvider):
         if state is not None and state.machine:
             self.machine = state.machine
             self.entries = state.entries or {}
-        # {mask of nodes: these nodes}, small sets first.
-        self._groups = {mask: list(iterate_bits(mask)) for mask in numa_masks(list(self.machine))}
         # Of the last pod alone: {mask of nodes: what app containers may take over from its init containers of it}.
         self.reusable: dict[str, dict[int, dict[str, int]]] = {}
+
+    @cached_property
+    def _groups(self) -> dict[int, list[int]]:
+        """{mask of nodes: these nodes}, small sets first."""
+        return {mask: list(iterate_bits(mask)) for mask in numa_masks(list(self.machine))}
 
     def owners(self) -> Mapping[str, Mapping[str, object]]:
         return self.entries

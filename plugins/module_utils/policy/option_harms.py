@@ -46,12 +46,13 @@ def option_harms(
     manager_options: Mapping[str, str],
     minor: int,
     all_nodes: int,
+    has_memory_manager: bool,
 ) -> Iterator[Harm]:
     """What is wrong with options of the static policy and of the topology manager, whose policy is `manager`.
 
-    all_nodes: how many NUMA nodes there are, with those that have no CPUs.
+    all_nodes: how many NUMA nodes there are, with those that have no CPUs. has_memory_manager: with the policy Static.
     """
-    slow = admission_harm(manager, all_nodes, topology.num_numa_nodes)
+    slow = admission_harm(manager, all_nodes, topology.num_numa_nodes, has_memory_manager)
     if slow is not None:
         yield slow
     place = "cpuManagerPolicyOptions.%s"
@@ -95,18 +96,22 @@ def option_harms(
         )
 
 
-def admission_harm(manager: str, nodes: int, nodes_with_cpus: int) -> Harm | None:
+def admission_harm(manager: str, nodes: int, nodes_with_cpus: int, has_memory_manager: bool) -> Harm | None:
     """What comes of so many NUMA nodes with the topology manager's policy `manager`."""
-    if manager == NONE or nodes <= MOST_NUMA_NODES:
+    has_hints = manager != NONE
+    # Without hints, the memory manager goes through the sets itself (getDefaultHint).
+    if nodes <= MOST_NUMA_NODES or not (has_hints or has_memory_manager):
         return None
     # Devices and memory can be of nodes without CPUs.
     cpus = "exclusive CPUs, " if nodes_with_cpus > MOST_NUMA_NODES else ""
+    fields = {"topologyManagerPolicy": "none"} if has_hints else {}
+    fields.update({"memoryManagerPolicy": "None"} if has_memory_manager else {})
     return Harm(
-        "topologyManagerPolicy",
-        "to admit a pod that asks for %sdevices or memory (memory manager Static), the kubelet goes through all sets of"
-        " the %d NUMA nodes, 2^%d: with more than %d nodes this takes long or never ends, and no other pod is admitted"
-        " meanwhile" % (cpus, nodes, nodes, MOST_NUMA_NODES),
-        "set topologyManagerPolicy: none",
+        next(iter(fields)),
+        "to admit a pod that asks for %smemory (memory manager Static), the kubelet goes through all sets of the %d"
+        " NUMA nodes, 2^%d: with more than %d nodes this takes long or never ends, and no other pod is admitted"
+        " meanwhile" % (cpus + "devices or " if has_hints else "", nodes, nodes, MOST_NUMA_NODES),
+        "set " + " and ".join("%s: %s" % field for field in fields.items()),
         "numa-nodes-many",
     )
 

@@ -195,6 +195,8 @@ _VALIDATED = frozenset(
 _OF_TOPOLOGY_MANAGER = frozenset(("topologyManagerPolicy", "topologyManagerPolicyOptions", "topologyManagerScope"))
 _OF_MEMORY_MANAGER = frozenset(("memoryManagerPolicy", "reservedMemory"))
 _OF_SURROUNDINGS = frozenset(("cgroupRoot", "memorySwap"))
+# The cgroup of all pods, by each driver.
+_OF_PODS = ("kubepods.slice", "kubepods")
 _OF_NODE = frozenset(("protectKernelDefaults", "systemCgroups"))
 _OF_SERVING = frozenset(("address", "tlsCipherSuites", "tlsMinVersion"))
 # What counts when the kubelet is made, after its managers.
@@ -320,7 +322,9 @@ class _Check:
         enforced = self.values.get("enforceNodeAllocatable") or ("pods",)
         is_enforcing = not {"pods", "none"}.issuperset(enforced)
         is_lacking = self.host.has_systemd is False or bool(self.host.lacking_controllers)
-        return is_enforcing or is_lacking or not _OF_NODE.isdisjoint(self.values)
+        if is_enforcing or is_lacking or not _OF_NODE.isdisjoint(self.values):
+            return True
+        return bool(self.values.get("cgroupRoot")) or any(map(self.host.cgroup_lacks, _OF_PODS))
 
     def _text(self, name: str, default: str) -> str:
         """A text, whose empty value means the default where no flag gives it."""
@@ -422,14 +426,15 @@ class _Check:
         """What of the options, as far as they are not refused, does not do what it is for."""
         manager_options = self.values.get("topologyManagerPolicyOptions") or {}
         options = StaticOptions() if config is None else self.options
-        if options == StaticOptions() and not manager_options:
+        has_memory = self._text("memoryManagerPolicy", "None") == "Static"
+        if options == StaticOptions() and not manager_options and not has_memory:
             return
         # Imported here: most nodes have no such options.
         from ...policy.option_harms import option_harms
 
         manager = self._text("topologyManagerPolicy", NONE)
         nodes = len(self.host.nodes())
-        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes):
+        for harm in option_harms(options, self.topology, manager, manager_options, self.minor, nodes, has_memory):
             yield harmful(harm.cause, harm.remedy, harm.where)
 
     def _static_reservation(self, before_options: int) -> CPUSet | None:

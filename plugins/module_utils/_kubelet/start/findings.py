@@ -107,6 +107,10 @@ def _not_known(_name: str) -> None:
     return None
 
 
+def _nothing(_name: str) -> Sequence[str]:
+    return ()
+
+
 class Host(NamedTuple):
     """What of a node decides, beside its configuration, whether its kubelet starts."""
 
@@ -123,6 +127,8 @@ class Host(NamedTuple):
     # Which of the hierarchies that the kubelet uses will have no cgroup of this path when it starts; None where that is
     # not known.
     lacks_cgroup: Callable[[str], Sequence[str] | None] = _not_known
+    # Which controllers of cgroups v2 that the kubelet wants for all pods the topmost cgroup has, and this one has not.
+    cgroup_lacks: Callable[[str], Sequence[str]] = _nothing
     # Whether systemd runs; None where it is not known.
     has_systemd: bool | None = None
     swap_on: bool = False

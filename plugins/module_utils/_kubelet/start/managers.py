@@ -147,6 +147,9 @@ class MemoryCheck:
                 )
                 cause = "reservedMemory must add up to systemReserved, kubeReserved and evictionHard together"
                 remedy = "reserve %s of %s over all NUMA nodes" % (wanted, name)
+                if not wanted.value:
+                    # An amount of 0 is refused as well.
+                    remedy = "take %s out of reservedMemory" % name
                 findings.append(refused(text, cause, remedy, _MEMORY_MANAGER))
         amounts = [amount for _node, limits in reserved for amount in limits.values()]
         if not findings and any(amount.in_64_bits() is None for amount in amounts):

@@ -266,6 +266,7 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
         if enforcement in enforced:
             given = values.get(field + "Cgroup") or ""
             yield from _enforcement_findings(values, host, title, field, given)
+    yield from _controller_findings(values, host)
     if values.get("systemCgroups") == "/":
         yield refused(
             'system container cannot be root ("/")',
@@ -303,6 +304,23 @@ def _enforcement_findings(
         return
     place = _Place(given, name, values, where)
     yield from _cgroup_findings(place, host, prefix, "remove it from enforceNodeAllocatable")
+
+
+def _controller_findings(values: Mapping[str, Any], host: Host) -> Iterator[Unknown]:
+    """Whether the cgroup of all pods lacks a controller of cgroups v2, which the kubelet then tries to give it."""
+    if host.cgroup_v1 or not values.get("cgroupsPerQOS", True):
+        return
+    name = [*(part for part in _cgroupfs_name(values.get("cgroupRoot") or "/") if part), "kubepods"]
+    path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
+    lacking = host.cgroup_lacks(path[1:]) if path else ()
+    if lacking:
+        controllers = "the controller%s %s" % ("s" if len(lacking) > 1 else "", ", ".join(lacking))
+        yield Unknown(
+            "%s has not %s, which the topmost cgroup has: the kubelet starts only if the kernel gives it, which for cpu"
+            " it does not while processes with a real-time priority, as of rtkit-daemon, are in other cgroups than the"
+            " topmost one" % (path, controllers),
+            "cgroupDriver",
+        )
 
 
 def _kernel_findings(host: Host) -> Iterator[Finding | Unknown]:

@@ -31,6 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.kernel_
     default_features,
     isolated,
     line_problems,
+    managed_on,
     parse_line,
     same_value,
     split_words,
@@ -329,3 +330,18 @@ def test_line_problems(line: str, problems: list[str]) -> None:
 
 def test_domain_is_no_problem_without_pods() -> None:
     assert line_problems("isolcpus=2-7", cpus("0-1"), cpus("0-7"), has_shared_pool=False) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "managed"),
+    [
+        ("isolcpus=nohz,domain,managed_irq,1-23,25-47 nohz_full=1-23", "1-23,25-47"),
+        ("ro isolcpus=managed_irq,2-3 isolcpus=domain,4", "2-3"),
+        ("isolcpus=2-3", ""),
+        ("isolcpus=managed_irq,a", ""),
+        ("managed_irq=2", ""),
+        ("", ""),
+    ],
+)
+def test_cpus_of_managed_irq(line: str, managed: str) -> None:
+    assert str(managed_on(line)) == managed

@@ -115,6 +115,24 @@ def test_fixed_interrupts_are_named_with_where_they_are() -> None:
     assert finding["found"] == "the kernel manages 1 of 1 itself, on others too: 36 nvme0q1 (CPUs 5)"
 
 
+def test_a_node_that_is_booted_with_managed_irq_is_not_to_be_booted_so_again() -> None:
+    fixed = [setting(INTERRUPTS, "0-7", "5", FIXED, "36 nvme0q1")]
+    for managed, is_told in (("2-7", False), ("1-9", False), ("2-6", True), ("", True)):
+        (finding,) = layer_findings(fixed, RESERVED, cpus(managed))
+        assert finding["remedy"].startswith("boot with isolcpus=managed_irq") is is_told
+        assert finding["remedy"].endswith("give the device fewer queues")
+
+
+def test_irqbalance_whose_file_cri_o_writes() -> None:
+    """The role would be undone by the next pod with the annotation."""
+    irqbalance = Irqbalance("/f", "/f", "IRQBALANCE_BANNED_CPUS", cpus("0-1,8-63"), True, True)
+    (alone,) = irqbalance_findings(irqbalance, CPUSet(), RESERVED)
+    assert alone["remedy"] == "run the role housekeeping, which writes IRQBALANCE_BANNED_CPUS into /f"
+    (beside,) = irqbalance_findings(irqbalance, CPUSet(), RESERVED, beside_crio=True)
+    assert beside["remedy"].startswith("CRI-O writes /f for pods with irq-load-balancing.crio.io, and puts back what ")
+    assert beside["remedy"].endswith("from allowed_annotations in its configuration and " + alone["remedy"])
+
+
 def test_what_is_wished_for_this_node() -> None:
     wished = RESERVED._replace(layers=(WATCHDOG,), exclude_slices=("machine.slice",))
     (finding,) = layer_findings([setting(WATCHDOG, "0-7"), setting(SLICES, "", name="machine.slice")], wished)

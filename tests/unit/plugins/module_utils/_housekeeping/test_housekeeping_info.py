@@ -396,3 +396,18 @@ def test_what_is_damaged_is_a_note(root: Path) -> None:
         "cannot be read as CPUs: %s and 2 more"
         % ", ".join("/sys/class/net/eth%d/queues/rx-0/rps_cpus" % number for number in range(5))
     ]
+
+
+def test_a_mask_of_irqbalance_with_cpus_that_are_not_there(root: Path) -> None:
+    write(root, "/usr/sbin/irqbalance", "IRQBALANCE_BANNED_CPUS")
+    write(root, "/run/irqbalance/irqbalance600.sock", "")
+    write(root, "/etc/sysconfig/irqbalance", 'IRQBALANCE_BANNED_CPUS="ffffffff,ffffff0f"\n')
+    write(
+        root, "/etc/crio/crio.conf", '[crio.runtime.runtimes.r]\nallowed_annotations = ["irq-load-balancing.crio.io"]\n'
+    )
+    write(root, "/proc/cmdline", "isolcpus=nohz,domain,managed_irq,1-3,5-7\n")
+    found = answer(root)
+    assert found["irqbalance"]["banned"] == "0-3"
+    remedies = {finding["subject"]: finding["remedy"] for finding in found["findings"]}
+    assert remedies["irqbalance"].startswith("CRI-O writes /etc/sysconfig/irqbalance for pods with ")
+    assert "the node is booted with isolcpus=managed_irq" in json.dumps(found["findings"])

@@ -111,6 +111,19 @@ TWO_RUN = checkpoint("0,2-3,7-8,10-11,15", a="1,9", b="4-6,12-14")
 KEPT = {"a": ("1,9", None, None), "b": ("4-6,12-14", None, None)}
 
 
+@pytest.mark.parametrize(
+    ("policy", "is_refused"),
+    [("none", False), ("best-effort", False), ("restricted", True), ("single-numa-node", True)],
+)
+def test_a_pod_that_was_resized_in_place_keeps_the_cpus_that_it_had(policy: str, is_refused: bool) -> None:
+    plan = ask([pod("a", "4", runs=True), B], TWO_RUN, topology_manager_policy=policy)
+    assert has(plan) == KEPT
+    (said,) = (note for note in plan["notes"] if " keeps the CPUs " in note)
+    assert said.startswith("pod a, container c keeps the CPUs 1,9, and asks for 4: the kubelet leaves a container ")
+    assert ("refuses the pod at its next start" in said) is is_refused
+    assert not [note for note in ask([A, B], TWO_RUN)["notes"] if " keeps the CPUs " in note]
+
+
 @pytest.mark.parametrize("policy", ["none", "best-effort", "restricted", "single-numa-node"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_pods_that_run_keep_their_cpus_wherever_a_new_one_is_in_the_list(place: int, policy: str) -> None:

@@ -150,6 +150,15 @@ def test_cgroups_of_version_1(root: Path) -> None:
     assert lacking == [[], [hugetlb], [cpu], [cpu, hugetlb]]
 
 
+def test_controllers_that_real_time_processes_keep_from_the_pods(root: Path) -> None:
+    write(root, CONTROLLERS, "cpuset cpu io memory pids rdma\n")
+    write(root, "sys/fs/cgroup/kubepods.slice/cgroup.controllers", "cpuset io memory pids\n")
+    write(root, "sys/fs/cgroup/other.slice/cgroup.controllers", "cpuset cpu memory pids\n")
+    found = host(root)
+    paths = ["kubepods.slice", "other.slice", "nothing.slice", "a\0b"]
+    assert [list(found.cgroup_lacks(path)) for path in paths] == [["cpu"], [], [], []]
+
+
 def test_cgroups_without_a_hierarchy(root: Path) -> None:
     (root / "sys/fs/cgroup").mkdir(parents=True)
     assert (host(root).cgroup_v1, host(root).lacks_cgroup("a")) == (True, None)

@@ -12,7 +12,7 @@ from typing import Any, Mapping
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError, RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
@@ -33,6 +33,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_
     restore_memory,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import device_state
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -64,17 +65,23 @@ def pod(name: str, cpu: str = "2", memory: str = "1Gi", *, spec: Mapping[str, An
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
-def ask(*manifests: Any, others: OtherManagers, memory: int | None = None, **wanted: Any) -> Any:
+def ask(
+    *manifests: Any,
+    others: OtherManagers,
+    memory: int | None = None,
+    machine: Topology = MACHINE,
+    **wanted: Any,
+) -> Any:
     settings = {
         "cpu_manager_policy": "static",
         "reserved_system_cpus": "0",
         "topology_manager_policy": "single-numa-node",
         **wanted,
     }
-    nodes = tuple(node.id for node in MACHINE.numa_nodes)
-    host = Host(kubelet_view(MACHINE), 36, nodes, MACHINE.numa_distances, memory=memory)
+    nodes = tuple(node.id for node in machine.numa_nodes)
+    host = Host(kubelet_view(machine), 36, nodes, machine.numa_distances, memory=memory)
     pods = pods_from_manifests(manifests)
-    return plan_allocations(Question(MACHINE, host, default_configuration(), settings, None, pods, others=others))
+    return plan_allocations(Question(machine, host, default_configuration(), settings, None, pods, others=others))
 
 
 def places(plan: Any) -> dict[str, list[int]]:
@@ -378,6 +385,34 @@ def test_a_damaged_checkpoint_is_passed_over() -> None:
 
 
 # --- other policies, and bad input --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "manager", "memory"),
+    [
+        ({"gpu": "1"}, "restricted", None),
+        # Of a resource that nobody knows the kubelet asks all plugins.
+        ({"nic": "1"}, "best-effort", None),
+        ({}, "restricted", MEMORY),
+        # Without the topology manager, the memory manager goes through the sets itself.
+        ({}, "none", MEMORY),
+    ],
+)
+def test_a_machine_with_the_memory_of_32_gpus_is_not_gone_through(what: Any, manager: str, memory: Any) -> None:
+    """2^34 sets of NUMA nodes would take all memory and days."""
+    machine = parse_name("2s1n4c+memory32").topology()
+    others = OtherManagers(memory={node.id: {"memory": 16 * GIB} for node in machine.numa_nodes}, devices=TWO_AND_ONE)
+    wanted = {
+        "topology_manager_policy": manager,
+        "topology_manager_policy_options": {} if manager == "none" else {"max-allowable-numa-nodes": "64"},
+        **(memory or {}),
+    }
+    with pytest.raises(RefusedError, match=r" goes through all sets of the 34 NUMA nodes, 2\^34: "):
+        ask(pod("a", **what), others=others, machine=machine, **wanted)
+    # Devices without the topology manager need no hints.
+    if memory is None:
+        plan = ask(pod("a", gpu="1"), others=others, machine=machine, topology_manager_policy="none")
+        assert plan["refused"] == []
 
 
 def test_a_policy_of_ours_looks_at_cpus_alone() -> None:

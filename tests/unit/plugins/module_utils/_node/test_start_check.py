@@ -197,3 +197,16 @@ def test_no_states_without_a_start(root: Path, text: str, directory: str | None)
         (root / directory[1:]).mkdir()
     with pytest.raises(AssertionError, match="a kubelet that does not start"):
         states_after(node(root))
+
+
+def test_pods_that_lack_a_controller_are_a_doubt_of_the_start(root: Path) -> None:
+    """Of a node with a usual configuration, which the kernel keeps from giving pods cpu."""
+    write(root, CHECKPOINT, state("0-7"))
+    write(root, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory pids\n")
+    write(root, "sys/fs/cgroup/kubepods/cgroup.controllers", "cpuset memory pids\n")
+    report = start_report(node(root), {})
+    assert report["starts"] is None
+    (doubt,) = report["unknown"]
+    assert doubt["reason"].startswith("/kubepods has not the controller cpu, which the topmost cgroup has: ")
+    write(root, "sys/fs/cgroup/kubepods/cgroup.controllers", "cpuset cpu memory pids\n")
+    assert start_report(node(root), {})["starts"] is True

@@ -65,30 +65,36 @@ def test_what_has_no_effect(
     options: Any, machine: str, manager: str, manager_options: Mapping[str, str], minor: int, found: list[str]
 ) -> None:
     topology = kubelet_view(parse_name(machine).topology())
-    harms = list(option_harms(StaticOptions(**options), topology, manager, manager_options, minor, 2))
+    harms = list(option_harms(StaticOptions(**options), topology, manager, manager_options, minor, 2, False))
     assert [harm.where for harm in harms] == found
     assert all(harm.cause and harm.remedy for harm in harms)
 
 
 def test_sets_of_numa_nodes() -> None:
-    assert admission_harm("none", 34, 2) is None
-    assert admission_harm("restricted", 16, 16) is None
-    harm = admission_harm("restricted", 34, 2)
+    assert admission_harm("none", 34, 2, False) is None
+    assert admission_harm("restricted", 16, 16, True) is None
+    harm = admission_harm("restricted", 34, 2, False)
     assert harm is not None
     assert harm.cause == (
         "to admit a pod that asks for devices or memory (memory manager Static), the kubelet goes through all sets of"
         " the 34 NUMA nodes, 2^34: with more than 16 nodes this takes long or never ends, and no other pod is admitted"
         " meanwhile"
     )
-    harm = admission_harm("best-effort", 17, 17)
+    harm = admission_harm("best-effort", 17, 17, True)
     assert harm is not None
     assert harm.cause.startswith("to admit a pod that asks for exclusive CPUs, devices or memory (memory manager")
+    assert harm.remedy == "set topologyManagerPolicy: none and memoryManagerPolicy: None"
+    # The memory manager goes through the sets without the topology manager, too.
+    harm = admission_harm("none", 34, 2, True)
+    assert harm is not None
+    assert (harm.where, harm.remedy) == ("memoryManagerPolicy", "set memoryManagerPolicy: None")
+    assert harm.cause.startswith("to admit a pod that asks for memory (memory manager Static), the kubelet goes")
 
 
 def test_caches_without_ids_are_not_seen() -> None:
     machine = parse_name("1s1n2l4c2t").topology()
     told = kubelet_view(Topology.from_dict({**machine.to_dict(), "l3_cache_ids": False}))
-    assert [harm.where for harm in option_harms(StaticOptions(**BY_CACHE), told, "none", {}, 36, 1)] == [CACHE]
+    assert [harm.where for harm in option_harms(StaticOptions(**BY_CACHE), told, "none", {}, 36, 1, False)] == [CACHE]
 
 
 def test_who_has_more_sockets_or_caches_than_needed() -> None:

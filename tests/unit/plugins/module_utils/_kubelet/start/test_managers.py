@@ -14,7 +14,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.star
     topology_manager_findings,
     topology_option_gates,
 )
-from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._kubelet.start.check_cases import host
+from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._kubelet.start.check_cases import (
+    check,
+    host,
+)
 
 RESTRICTED = {"topologyManagerPolicy": "restricted"}
 OPTIONS = "topologyManagerPolicyOptions"
@@ -216,3 +219,21 @@ def test_the_remedy_where_no_distances_are_known() -> None:
     values = {**RESTRICTED, OPTIONS: {"prefer-closest-numa-nodes": "true"}}
     (finding,) = topology_manager_findings(values, Gates({}, 36), host("2s1n2c")._replace(distances={}))
     assert finding.remedy == "remove prefer-closest-numa-nodes"
+
+
+@pytest.mark.parametrize("pages", ["hugepages-2Mi", "hugepages-1Gi"])
+def test_huge_pages_cannot_be_reserved_and_not_with_0_either(pages: str) -> None:
+    values = {
+        "memoryManagerPolicy": "Static",
+        "systemReserved": {"memory": "924Mi"},
+        "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi", pages: "2Gi"}}],
+    }
+    (finding,) = (finding for finding in check(values).findings if finding.fatal)
+    assert finding.remedy == "take %s out of reservedMemory" % pages
+    limits: dict[str, str] = {"memory": "1Gi", pages: "0"}
+    (finding,) = (
+        finding
+        for finding in check({**values, "reservedMemory": [{"numaNode": 0, "limits": limits}]}).findings
+        if finding.fatal
+    )
+    assert (finding.cause, finding.remedy) == ("it is 0", "remove it")

@@ -201,6 +201,25 @@ def test_cgroups_that_cannot_be_seen() -> None:
     assert told(node_findings(values, V2)) == [(FOO, reason)]
 
 
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        (SYSTEMD, "kubepods.slice"),
+        ({}, "kubepods"),
+        ({"cgroupRoot": "/kubelet", **SYSTEMD}, "kubelet.slice/kubelet-kubepods.slice"),
+        ({"cgroupRoot": "/kubelet"}, "kubelet/kubepods"),
+    ],
+)
+def test_pods_whose_cgroup_lacks_a_controller(values: dict[str, Any], path: str) -> None:
+    """Whether the kernel gives it once the kubelet asks is not to be seen."""
+    machine = V2._replace(cgroup_lacks=lambda asked: ["cpu"] if asked == path else [])
+    (doubt,) = node_findings(values, machine)
+    assert isinstance(doubt, Unknown)
+    assert doubt.reason.startswith("/%s has not the controller cpu, which the topmost cgroup has: " % path)
+    assert not list(node_findings(values, machine._replace(cgroup_v1=True)))
+    assert not list(node_findings({**values, "cgroupsPerQOS": False}, machine))
+
+
 SERVICE = "/system.slice/kubelet.service"
 
 
