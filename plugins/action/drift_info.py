@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs the module of this name, which documents it, and takes its answer as data."""
+"""Runs the module that the task names, and takes its answer as data: drift_info, and those of meta/runtime.yml."""
 
 from __future__ import annotations
 

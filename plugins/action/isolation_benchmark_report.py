@@ -14,24 +14,24 @@ from typing import Any, Mapping
 
 from ansible.utils.display import Display
 
-from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.errors import InputError
 from ..module_utils._benchmark.run import SCHEMA_VERSION
-from ..plugin_utils.benchmark.page import has_png, page, png, svg
+from ..plugin_utils.benchmark.page import page
 from ..plugin_utils.benchmark.result import benchmark_table, checked_result
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.guarded_action import failure_of
 from ..plugin_utils.report.answers import time_of
-from ..plugin_utils.report.results import put_bytes, put_file, stem_of
+from ..plugin_utils.report.results import put_file
 
 _ROLES = Path(__file__).parent.parent.parent / "roles"
 _TEMPLATES = _ROLES / "isolation_benchmark" / "templates"
 _STYLES = ("drift_report/files/report.css", "isolation_benchmark/files/benchmark.css")
-FORMS = ("json", "html", "svg", "png", "table")
+FORMS = ("json", "html", "table")
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "directory": {"type": "path", "required": True},
     "results": {"type": "dict", "default": {}},
-    "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": ["json", "html", "svg", "table"]},
+    "forms": {"type": "list", "elements": "str", "choices": [*FORMS], "default": [*FORMS]},
     "title": {"type": "str", "default": "What exclusive CPUs are worth"},
     "validate_only": {"type": "bool", "default": False},
 }
@@ -44,7 +44,6 @@ class ActionModule(ControllerAction):
 
     def made(self, given: Given) -> dict[str, Any]:
         """The result of the task: the files."""
-        _check(given)
         if given["validate_only"]:
             return {"changed": False}
         results, wrong = {}, []
@@ -69,15 +68,6 @@ class ActionModule(ControllerAction):
         }
 
 
-def _check(given: Given) -> None:
-    if "png" in given["forms"] and not has_png():
-        raise InputError(
-            "png takes the Python library matplotlib on the controller, and it is not installed",
-            where=option("forms"),
-            remedy="install it (pip install matplotlib), or leave png out",
-        )
-
-
 def _written(given: Given, results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Write all forms that are files; their paths."""
     report = {
@@ -86,7 +76,6 @@ def _written(given: Given, results: Mapping[str, Mapping[str, Any]]) -> list[str
         "made": time_of(time.time()),
         "nodes": [{"host": host, "result": result} for host, result in results.items()],
     }
-    charts = {"chart": (_TEMPLATES / "chart.svg.j2").read_text("utf-8")}
     files = []
 
     def path_of(name: str) -> str:
@@ -97,13 +86,7 @@ def _written(given: Given, results: Mapping[str, Mapping[str, Any]]) -> list[str
         put_file(path_of("isolation.json"), [json.dumps(report, indent=1, ensure_ascii=False) + "\n"])
     if "html" in given["forms"]:
         style = "".join((_ROLES / name).read_text("utf-8") for name in _STYLES)
-        template = (_TEMPLATES / "benchmark.html.j2").read_text("utf-8")
-        put_file(path_of("isolation.html"), [page(report, {**charts, "template": template, "style": style})])
-    for host, result in results.items():
-        stem = "isolation-" + stem_of(host)
-        if "svg" in given["forms"]:
-            picture = {**charts, "picture": (_TEMPLATES / "picture.svg.j2").read_text("utf-8")}
-            put_file(path_of(stem + ".svg"), [svg(host, result, picture)])
-        if "png" in given["forms"]:
-            put_bytes(path_of(stem + ".png"), [png(host, result)])
+        parts = {"chart": "chart.svg.j2", "template": "benchmark.html.j2"}
+        texts = {name: (_TEMPLATES / file).read_text("utf-8") for name, file in parts.items()}
+        put_file(path_of("isolation.html"), [page(report, {**texts, "style": style})])
     return files

@@ -14,7 +14,7 @@ from typing import Any, Mapping
 from ..plugin_utils.api_server import call, with_names
 from ..plugin_utils.guarded_action import GuardedAction
 
-MODULES = ("k8s", "k8s_drain", "k8s_info", "k8s_log")
+MODULES = ("k8s", "k8s_drain", "k8s_info")
 _CONNECTION: dict[str, dict[str, Any]] = {"kubeconfig": {"type": "raw"}, "context": {"type": "str"}}
 _TIMEOUT: dict[str, dict[str, Any]] = {"timeout": {"type": "int", "default": 60}}
 

@@ -34,13 +34,11 @@ options:
     default: {}
   forms:
     description:
-      - V(json) and V(html) are the files C(isolation.json) and C(isolation.html), V(svg) and V(png) one file for each
-        node, such as C(isolation-worker-3.svg). V(table) is shown.
-      - V(png) needs the Python library C(matplotlib) on the controller.
+      - V(json) and V(html) are the files C(isolation.json) and C(isolation.html). V(table) is shown.
     type: list
     elements: str
-    choices: [json, html, svg, png, table]
-    default: [json, html, svg, table]
+    choices: [json, html, table]
+    default: [json, html, table]
   title:
     description: The title of the page.
     type: str

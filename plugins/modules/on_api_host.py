@@ -39,9 +39,6 @@ options:
   k8s_info:
     description: The arguments of C(kubernetes.core.k8s_info).
     type: dict
-  k8s_log:
-    description: The arguments of C(kubernetes.core.k8s_log).
-    type: dict
   kubeconfig:
     description: The kubeconfig, as the module that is run takes it. By default that of the user of the host.
     type: raw

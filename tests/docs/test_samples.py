@@ -21,7 +21,6 @@ import yaml
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.page import svg
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.benchmark.result import (
     benchmark_table,
     checked_result,
@@ -190,13 +189,10 @@ def unknown_names(value: Any, returned: dict[str, Any]) -> list[str]:
     return unknown
 
 
-def test_the_picture_and_the_table_of_the_benchmark_are_those_of_a_run() -> None:
+def test_the_table_of_the_benchmark_is_that_of_a_run() -> None:
     """benchmark.json is what the module has answered."""
     host = "worker-3"
     result = checked_result(host, json.loads(Path(__file__).with_name("benchmark.json").read_text("utf-8")))
-    templates = CHECKOUT / "roles/isolation_benchmark/templates"
-    parts = {name: (templates / (name + ".svg.j2")).read_text("utf-8") for name in ("picture", "chart")}
-    assert (GUIDES / "images/benchmark.svg").read_text("utf-8") == svg(host, result, parts)
     assert not_printed("isolation_benchmark", "Stand-alone", benchmark_table(host, result)) == []
 
 

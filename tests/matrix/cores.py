@@ -19,7 +19,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / ".cache" / "matrix"
 # Of requirements-test.txt, what tests/playbooks imports. No linter: each of them wants an ansible-core of its own.
-TOOLS = ("hypothesis", "jsonschema", "kubernetes", "matplotlib", "prometheus-client")
+TOOLS = ("hypothesis", "jsonschema", "kubernetes", "prometheus-client")
 PYTEST = ("pytest", "pytest-timeout", "pytest-xdist")
 
 # ansible-test has the Pythons of its ansible-core.

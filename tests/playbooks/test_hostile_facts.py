@@ -83,7 +83,6 @@ def hostile_facts(evil: Path) -> dict[str, Any]:
         **ANSIBLE_NAMES,
         "kubelet_kubeconfig": {"users": [{"name": "evil", "user": {"exec": touch}}]},
         "kubelet_api_host": "other",
-        "isolation_benchmark_api_host": "other",
         "kubelet_node_name": "healthy",
         "kube_override_hostname": "healthy",
         **{name: place for name in values if name.startswith("saved_")},
@@ -236,7 +235,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "by-omit": {"omit": "evil"},
     "by-claim": {"kubelet_fixed": {"api_host": "other"}, "saved_fixed": {"directory": "/evil"}},
     "by-place": {"saved_node": {"path": "/evil"}},
-    "by-image": {"isolation_benchmark_image": "evil"},
+    "by-place-of-results": {"isolation_benchmark_directory": "/evil"},
 }
 
 

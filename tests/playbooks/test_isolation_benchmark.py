@@ -11,7 +11,6 @@ import re
 import time
 from pathlib import Path
 from typing import Any, Iterator
-from xml.etree import ElementTree
 
 import pytest
 
@@ -30,7 +29,7 @@ SHORT: dict[str, Any] = {
     "isolation_benchmark_seed": 3,
     "cpu_manager_become": False,
 }
-FILES = ["isolation-node-1.png", "isolation-node-1.svg", "isolation.html", "isolation.json"]
+FILES = ["isolation.html", "isolation.json"]
 
 WHY_NOT = why_not()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -43,7 +42,7 @@ def _one_at_a_time() -> Iterator[None]:
 
 
 def test_every_form_is_written(tmp_path: Path) -> None:
-    variables = {**SHORT, "isolation_benchmark_forms": ["json", "html", "svg", "png", "table"]}
+    variables = {**SHORT, "isolation_benchmark_forms": ["json", "html", "table"]}
     run = ansible_playbook(tmp_path, PLAYBOOK, {"node-1": variables})
     assert run.status == 0, run.account()
     assert re.search(r"4 cases, 1 runs of each: about \d+ seconds, at most 900", run.output)
@@ -61,8 +60,6 @@ def test_every_form_is_written(tmp_path: Path) -> None:
     assert not re.search(r"(?:src|href)=|url\(|@import|<script", page)
     assert page.count('<rect class="box"') == 8
     assert all(answer["text"].replace("'", "&#39;") in page for answer in node["result"]["verdict"])
-    ElementTree.parse(written / "isolation-node-1.svg")
-    assert (written / "isolation-node-1.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_check_mode_says_what_it_would_run_and_runs_nothing(tmp_path: Path) -> None:
@@ -78,7 +75,6 @@ def test_what_is_wrong_is_said_by_the_name_of_its_variable(tmp_path: Path) -> No
         "cpus": {**SHORT, "isolation_benchmark_cpus": 5000},
         "seconds": {**SHORT, "isolation_benchmark_seconds": 1},
         "workloads": {**SHORT, "isolation_benchmark_workloads": {"victim": {"command": ["no-such-program"]}}},
-        "image": {**SHORT, "isolation_benchmark_as_pods": True},
         "saved": {**SHORT, "kubelet_node_root": str(tmp_path / "saved")},
     }
     run = ansible_playbook(tmp_path, PLAYBOOK, hosts)
@@ -87,25 +83,9 @@ def test_what_is_wrong_is_said_by_the_name_of_its_variable(tmp_path: Path) -> No
     assert "isolation_benchmark_cpus: 5000 CPUs are wanted" in run.last("cpus")["msg"]
     assert "isolation_benchmark_seconds: the benchmark would take about" in run.last("seconds")["msg"]
     assert "isolation_benchmark_workloads.victim: no-such-program" in run.last("workloads")["msg"]
-    assert "takes isolation_benchmark_image" in run.last("image")["msg"]
     assert "is a saved node" in run.last("saved")["msg"]
     assert not any("cases" in result for result in run.results["saved"])
     assert not (tmp_path / "isolation-benchmark").exists()
-
-
-def test_png_without_its_library_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    (tmp_path / "without").mkdir()
-    (tmp_path / "without" / "matplotlib.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
-    run = ansible_playbook(
-        tmp_path,
-        PLAYBOOK,
-        {"node-1": {**SHORT, "isolation_benchmark_forms": ["png"]}},
-        environment={"PYTHONPATH": str(tmp_path / "without")},
-    )
-    assert run.status == 2, run.output
-    assert "png takes the Python library matplotlib" in run.last("node-1")["msg"]
-    # The arguments of the role, what is fixed of them, and the refusal: none of these is a step on the node.
-    assert len(run.results["node-1"]) == 3
 
 
 def test_the_end_of_an_asynchronous_task_ends_the_benchmark(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_they_are_the_lowest_that_are_declared(lowest: Lowest, tmp_path: Path) -
 
 def test_its_modules_have_the_options(lowest: Lowest, tmp_path: Path) -> None:
     modules = used()
-    assert set(modules) == {CORE + name for name in ("k8s", "k8s_drain", "k8s_info", "k8s_log")}
+    assert set(modules) == {CORE + name for name in ("k8s", "k8s_drain", "k8s_info")}
     told = json.loads(lowest.run(tmp_path, "ansible-doc", "--json", *modules))
     for name, given in modules.items():
         options = told[name]["doc"]["options"]

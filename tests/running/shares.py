@@ -84,7 +84,6 @@ SHARES = {
             "tests/cluster/test_control_plane.py",
             "tests/cluster/test_dra.py",
             "tests/cluster/test_faults.py",
-            "tests/cluster/test_isolation_benchmark.py",
             "tests/cluster/test_kubelet.py",
             "tests/cluster/test_pains.py",
             "tests/cluster/test_ports.py",

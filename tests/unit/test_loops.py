@@ -24,11 +24,6 @@ FILES = sorted(
 # What bounds the loops of a file, in their order; a list in the file itself needs no reason.
 BOUNDS = {
     "playbooks/fleet/change.yml": ["one item, or none"],
-    "roles/isolation_benchmark/tasks/pod.yml": ["the two pods of a run"],
-    "roles/isolation_benchmark/tasks/pods.yml": [
-        "the workloads that the operator has chosen, of two",
-        "the repetitions that the operator has chosen",
-    ],
     "roles/reconcile/tasks/absent.yml": [
         "two paths of the operator",
         "three paths of the operator",

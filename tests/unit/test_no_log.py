@@ -81,16 +81,6 @@ USES = {
         "roles/kubelet/tasks/node/change.yml",
         "Reset or repair the checkpoint if the kubelet would refuse it",
     ): "gets the names and identities that took its place after the drain",
-    (
-        "isolation_benchmark_read",
-        "roles/isolation_benchmark/tasks/pods.yml",
-        "Stop if a node is missing or has pods",
-    ): "counts pods, and prints how many",
-    (
-        "isolation_benchmark_read",
-        "roles/isolation_benchmark/tasks/pods.yml",
-        "Plan the runs",
-    ): "keeps the node, which has no secrets; the filters take its capacity and its name",
 }
 _INNER = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 

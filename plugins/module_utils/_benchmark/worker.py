@@ -2,20 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The work that is measured: small units of it, one after the other.
-
-This file needs nothing but Python's standard library, and nothing else of this collection: it also runs as a program in
-a pod, `python3 -c TEXT ARGUMENT`, and prints its answer as JSON.
-"""
+"""The work that is measured: small units of it, one after the other."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 import time
-from typing import IO, Any, Callable, Mapping
+from typing import Any, Callable
 
 COMPUTE, MEMORY = "compute", "memory"
 KINDS = (COMPUTE, MEMORY)
@@ -86,44 +79,3 @@ def measured(unit: Unit, size: int, units: int) -> dict[str, Any]:
         "seconds": ends[-1] - ends[0],
         "latencies": [round(end - begun, 7) for begun, end in zip(ends, ends[1:])],
     }
-
-
-def main(given: Mapping[str, Any]) -> None:
-    """given: {kind, memory, processes, and size with units or calibrate, the seconds of a unit}.
-
-    Prints {size} of a calibration, else {answers: [measured() of each process], cpus: those that it may use}; with 0
-    units it works until its end.
-    """
-    if "calibrate" in given:
-        answer: object = {"size": calibrated(_warm(given), given["calibrate"])}
-    else:
-        pipes = [_forked(given) for _process in range(given["processes"])]
-        answers = [json.loads(pipe.read()) for pipe in pipes]
-        answer = {"answers": answers, "cpus": sorted(os.sched_getaffinity(0))}
-    sys.stdout.write(json.dumps(answer) + "\n")
-
-
-def _warm(given: Mapping[str, Any]) -> Unit:
-    unit = unit_of(given["kind"], given["memory"])
-    unit(1)
-    return unit
-
-
-def _forked(given: Mapping[str, Any]) -> IO[str]:
-    """What a process of its own writes that does the work."""
-    read, write = os.pipe()
-    if os.fork():
-        os.close(write)
-        return os.fdopen(read, encoding="ascii")
-    try:
-        unit = _warm(given)
-        while not given["units"]:
-            unit(given["size"])
-        with os.fdopen(write, "w", encoding="ascii") as pipe:
-            json.dump(measured(unit, given["size"], given["units"]), pipe)
-    finally:
-        os._exit(0)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
