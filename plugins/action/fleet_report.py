@@ -16,7 +16,15 @@ from ansible.utils.display import Display
 from ..module_utils._base.errors import InputError, option
 from ..plugin_utils.controller_action import ControllerAction, Given
 from ..plugin_utils.report.answers import duration_of, line, seconds_of, time_of
-from ..plugin_utils.report.assemble import GATES, ReportTerms, assemble, failing_hosts, fails, read_baseline
+from ..plugin_utils.report.assemble import (
+    GATES,
+    ReportTerms,
+    assemble,
+    failing_hosts,
+    fails,
+    lacks_kubelets,
+    read_baseline,
+)
 from ..plugin_utils.report.checks import CHECKS, LOOKS
 from ..plugin_utils.report.junit import junit
 from ..plugin_utils.report.looks import check_seconds
@@ -126,7 +134,7 @@ class ActionModule(ControllerAction):
         if is_failed:
             result["msg"] = "the fleet does not pass: %s; %s%s%s" % (
                 summary_line(report),
-                _reason(given["fail_on"]),
+                _reason(given["fail_on"], report),
                 _named(failing_hosts(report, given["fail_on"])),
                 _counted_at(self._host, report),
             )
@@ -146,8 +154,10 @@ def _is_earlier(result: Result | Problem, hosts: Container[str], began: float) -
     return isinstance(result, Result) and result.host in hosts and seconds_of(result.looked_at) < began
 
 
-def _reason(gate: str) -> str:
+def _reason(gate: str, report: Report) -> str:
     """Why a report that does not pass fails. The role takes "unread" in place of the user's "never"."""
+    if report["nodes"] and lacks_kubelets(report):
+        return "no host has a kubelet, so nothing was compared"
     return "not everything could be read" if gate == "unread" else "%s is %s" % (option("fail_on"), gate)
 
 

@@ -86,6 +86,11 @@ def test_no_gate_passes_where_no_kubelet_was_found(tmp_path: Path) -> None:
         assert report.run.status != 0, report.run.account()
         assert (report.nodes["worker"]["state"], report.report["summary"]["exit_status"]) == ("failed", 1)
         assert "no kubelet runs here, and there is no file of one" in report.nodes["worker"]["message"]
+        skips = ("-e", "drift_report_fail_on=" + gate, "-e", "cpu_manager_skip_hosts_without_kubelet=true")
+        report = make_report(tmp_path / (gate + "-left-out"), hosts, *skips)
+        assert report.nodes["worker"]["state"] == "no kubelet"
+        is_said = "no host has a kubelet, so nothing was compared" in " ".join(report.run.output.split())
+        assert (report.run.status, is_said) == ((0, False) if gate == "never" else (2, True)), report.run.account()
 
 
 def test_why_no_module_started_is_in_the_message(tmp_path: Path) -> None:

@@ -203,6 +203,13 @@ def test_saved_nodes_try_no_upgrade(copy_of: CopyOf, tmp_path: Path) -> None:
     assert run.status == 0, run.account()
     assert "%s:\n  cannot be tried: a saved node" % ", ".join(CONFIG) in run.last("xeon")["msg"]
     assert fingerprint(tmp_path / "nodes") == before
+    (tmp_path / "bastion").mkdir()
+    bastion = {**hosts["edge"], "kubelet_node_root": str(tmp_path / "bastion")}
+    for skips in ("false", "true"):
+        left_out = ("-e", "cpu_manager_skip_hosts_without_kubelet=" + skips)
+        hosts_of_all = {**hosts, "b": bastion}
+        beside = ansible_playbook(tmp_path / skips, "kubenode.cpu_manager.try_upgrade", hosts_of_all, *left_out)
+        assert (beside.status == 0) is (skips == "true"), beside.account()
     del hosts["edge"]["kubelet_trial_program"]
     run = ansible_playbook(tmp_path / "again", "kubenode.cpu_manager.try_upgrade", hosts)
     assert run.status != 0

@@ -559,8 +559,13 @@ def fails(report: Report, gate: str) -> bool:
     """Whether a report does not pass one of GATES. What could not be read passes "never" alone."""
     if gate == "never":
         return False
-    is_unread = report["problems"] or not report["nodes"] or UNKNOWN_STATES.intersection(report["summary"]["states"])
+    is_unread = report["problems"] or lacks_kubelets(report) or UNKNOWN_STATES.intersection(report["summary"]["states"])
     return bool(is_unread) or (gate != "unread" and OUTCOMES[report["summary"]["outcome"]] >= OUTCOMES[gate])
+
+
+def lacks_kubelets(report: Report) -> bool:
+    """Whether no host of a report has a kubelet, so that nothing was compared."""
+    return all(node["state"] == NO_KUBELET for node in report["nodes"])
 
 
 def failing_hosts(report: Report, gate: str) -> list[str]:
