@@ -30,7 +30,7 @@ from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
 from ..policy.reservation import split_cores
-from ..policy.static import NonePolicy, Policy, StaticPolicy, count_of_pod
+from ..policy.static import NonePolicy, Policy, StaticPolicy
 from ..state.acceptance import STATIC, StateError, check_checkpoint
 from ..state.assignments import State
 from ..state.formats import CheckpointError
@@ -75,7 +75,7 @@ def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[
         assigned = manager.state.get(pod.uid, name)
         if assigned is not None and count_bits(assigned) != counts[name]:
             return "container %s wants %s, and has CPUs %s" % (name, _cpus(counts[name]), CPUSet.from_mask(assigned))
-    count = counts[container] if container else count_of_pod(pod, counts)
+    count = counts[container] if container else pod.at_once(counts)
     nodes = sorted(policy.topology.numa_nodes.items())
     free = manager.state.default & ~policy.summary.reserved.mask
     why = "%s wants %s of %s, and free are %s" % (
@@ -395,7 +395,7 @@ def _with_pod_sets(
     aligned = settings["topology_manager_policy"] != NONE and settings["topology_manager_scope"] == POD
     has_memory = settings["memory_manager_policy"] == STATIC_MEMORY
     has_cpus = settings["cpu_manager_policy"] == STATIC and aligned
-    divided = [pod.name for pod in coming if pod.is_divided(minor) and pod.qos(minor) == GUARANTEED]
+    divided = [pod.name for pod in coming if pod.is_divided and pod.qos(minor) == GUARANTEED]
     if not divided or not (has_memory or has_cpus):
         return first, limits
     reason = (

@@ -59,7 +59,9 @@ def ask(manifests: Any, minor: int, gates: dict[str, bool], left: Left = EMPTY, 
         (ALONE, 34, {}, False),
         (ALONE, 36, {}, False),
         (ALONE, 34, {LEVEL: False}, True),
-        (ALONE, 36, OFF, True),
+        (ALONE, 35, {LEVEL: False}, True),
+        # Since 1.36 that gate is not asked.
+        (ALONE, 36, OFF, False),
         (ALONE, 34, {"AllBeta": False}, True),
         # In 1.33 it decides on the QoS class, and the policy does not look at it.
         (MIXED, 33, {}, False),
@@ -113,7 +115,7 @@ def test_the_room_of_a_pod_is_counted_as_the_gate_says() -> None:
 
 
 def test_whether_live_pods_have_cpus_of_their_own_goes_by_the_gates() -> None:
-    for gates, own in (({}, False), ({LEVEL: False}, True), ({MANAGERS: True}, True)):
+    for gates, own in (({}, False), ({LEVEL: False}, False), ({MANAGERS: True}, True)):
         settings, beside = {"cpu_manager_policy": "static"}, {"configuration": {"featureGates": gates}}
         kubelet = Kubelet("", json.dumps(settings), 36, json.dumps(beside))
         assert has_exclusive(kubelet, pod_from_manifest(ALONE)) is own
