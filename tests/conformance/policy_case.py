@@ -275,8 +275,8 @@ class PolicyCase:
 
     def _with_file(self, answer: Answer, names: Iterable[str] = ("checkpoint", "memory_checkpoint")) -> Answer:
         files = {"checkpoint": self.file, "memory_checkpoint": self.memory_file}
-        known = ((name, files[name]) for name in names)
-        return {**answer, **{name: content.decode("utf-8") for name, content in known if content is not None}}
+        pairs = ((name, files[name]) for name in names)
+        return {**answer, **{name: content.decode("utf-8") for name, content in pairs if content is not None}}
 
 
 class StartError(Exception):

@@ -115,6 +115,13 @@ class Pod(NamedTuple):
                 amounts[container.name] = max(amounts[container.name], container.allocated_cpu or 0)
         return self.at_once(amounts) + self.overhead.get(resource, 0)
 
+    def limit_as_whole(self, resource: str, minor: int) -> int:
+        """What limits all its containers together, and each without a limit of its own, in thousandths; 0 for nothing.
+
+        Source: getCPULimit in pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
+        """
+        return self.pod_level[1].get(resource, 0) if self.pod_level and self._counts_as_whole(minor) else 0
+
     def limit(self, resource: str, minor: int) -> int | None:
         """What it may use at most, in thousandths; None where that is not limited.
 

@@ -104,8 +104,7 @@ class CPUManager:
         if aligned and manager.scope == POD and not is_admitted(""):
             return _refused(pod, manager.scope, affinity, asked, not_aligned)
         names = [container.name for container in pod.containers]
-        is_whole = aligned and manager.scope == POD and pod.is_divided
-        for name in [""] if is_whole else names:
+        for name in [""] if self.is_whole(pod) else names:
             if aligned and manager.scope == CONTAINER and not is_admitted(name):
                 return _refused(pod, manager.scope, affinity, asked, not_aligned)
             if aligned:
@@ -122,6 +121,10 @@ class CPUManager:
                 refused = Admission(False, error.reason, message, affinity, tuple(asked), error.not_aligned)
                 return refused._replace(container=name)
         return Admission(True, "", "", affinity, tuple(asked))
+
+    def is_whole(self, pod: Pod) -> bool:
+        """Whether managers give to the pod as a whole, and divide that among its containers."""
+        return self.topology_manager.policy != NONE and self.topology_manager.scope == POD and pod.is_divided
 
     def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
         """Give a container, or with "" the pod as a whole, what each manager has for it."""

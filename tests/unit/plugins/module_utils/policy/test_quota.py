@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.quota 
 )
 
 MINOR, PERIOD = 36, 100000
-TWO, ONE, NOTHING = {"cpu": "2", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}, {}
+TWO, ONE = {"cpu": "2", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}
 
 
 def limits(whole: Any, *containers: Any, init: Any = None, owners: str = "") -> tuple[list[str], bool, int, int | None]:
