@@ -11,6 +11,7 @@ answer.py reserve     {"root": DIR, "count": N, "strategy": "packed"|"spread", "
 answer.py take        {"cpus": [[id, core, socket, numa, uncore], ...], and a take}
                       -> {"cpuset": LIST} or {"error": TEXT}
 answer.py policy      {"cpus": as above, "version": VERSION, and a life} -> what the kubelet says and does
+answer.py podlevel    as policy, for pods that have resources as a whole; or as checkpoint, with "feature_gates"
 answer.py checkpoint  {"content": TEXT, "policy": NAME, "version": VERSION}
                       -> default, assignments, file_after; or {"error": TEXT, "file_after": TEXT}
 answer.py start       {"case": {"config": TEXT, "machine": SHAPE, "flags": ..., ...}, "version": VERSION}
@@ -37,6 +38,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.gates import POD_LEVEL_MANAGERS, Gates
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.reservation_request import reserve
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import (
@@ -96,17 +98,26 @@ def answer_checkpoint(case: Mapping[str, Any]) -> dict[str, Any]:
     """What a kubelet makes of a file at its start, and of which it leaves the bytes as they are."""
     content = case["content"].encode("utf-8")
     try:
-        state = restore_state(content, case["policy"], minor_version(case["version"]))
+        minor = minor_version(case["version"])
+        pod_level = Gates(case.get("feature_gates", {}), minor).enabled(POD_LEVEL_MANAGERS)
+        state = restore_state(content, case["policy"], minor, pod_level)
     except CheckpointError as error:
         return {"error": restore_error(error, CHECKPOINT), "file_after": case["content"]}
     answer = {"default": str(state.default_cpu_set), "file_after": case["content"]}
     assignments = assignments_text(state.assignments)
-    return {"assignments": assignments, **answer} if assignments else answer
+    pods = {uid: str(cpus) for uid, cpus in state.pod_assignments.items()}
+    more: dict[str, Any] = {"assignments": assignments, "pods": pods}
+    return {**answer, **{name: found for name, found in more.items() if found}}
 
 
 def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
     """The life of a kubelet with the static policy: its start, then pods, removals and restarts."""
     return PolicyCase(case).answer()
+
+
+def answer_podlevel(case: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint, or the life of a kubelet with limits of CPU as well, of pods that have resources as a whole."""
+    return answer_checkpoint(case) if "content" in case else PolicyCase(case, with_limits=True).answer()
 
 
 def answer_start(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,6 +130,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "reserve": answer_reserve,
     "take": answer_take,
     "policy": answer_policy,
+    "podlevel": answer_podlevel,
     "checkpoint": answer_checkpoint,
     "start": answer_start,
 }

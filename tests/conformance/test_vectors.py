@@ -16,6 +16,8 @@ from typing import Any, Iterator
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+
 from . import answer, traces
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -77,6 +79,25 @@ def without_container_id(answer_: dict[str, Any], row: dict[str, Any]) -> dict[s
         return answer_
     assert named.group(1) in json.loads(row["case"]["content"])["entries"]
     return {**answer_, "error": answer_["error"].replace(named.group(), "containerID not found")}
+
+
+def test_every_pod_with_resources_of_its_own() -> None:
+    """Pods that have CPUs and memory as a whole, of which their containers have parts; each fourth in `make test`."""
+    wrong = []
+    number = tried = 0
+    for number, row in enumerate(rows("podlevel-1.36"), 1):
+        if number % how_many("EACH_PODLEVEL", 4, 1):
+            continue
+        tried += 1
+        case = {**row["case"], "version": "1.36.3"}
+        if "topology" in case:
+            case["cpus"] = TOPOLOGIES[case["topology"]]
+        found = answer.answer("podlevel", case)
+        if found != row["expect"]:
+            wrong.append((number, [key for key in row["expect"] if found.get(key) != row["expect"][key]]))
+    assert wrong == []
+    assert number == 1828
+    assert tried >= 457
 
 
 @pytest.mark.parametrize("version", CHECKPOINT_VERSIONS)

@@ -41,6 +41,7 @@ MOST_CONTAINERS, MOST_CONTAINERS_IN_ALL = 10000, 100000
 # From this minor version on, pod-level resources decide; up to the other one, what a running container was given.
 _POD_LEVEL_SINCE = 34
 _ALLOCATED_UNTIL = 34
+_DIVIDED_SINCE = 36
 
 _KINDS = {"initContainers": INIT, "containers": APP}
 _NO_MORE = object()
@@ -105,21 +106,49 @@ class Pod(NamedTuple):
 
         Source: PodRequests in k8s.io/component-helpers/resource.
         """
-        sidecars = most = total = 0
-        for container in self.containers:
-            amount = container.requests.get(resource, 0)
-            if container.kind == INIT:
-                most = max(most, sidecars + amount)
-                continue
-            # A container that is being resized counts with what it has, if that is more.
-            amount = max(amount, container.allocated_cpu or 0) if resource == "cpu" else amount
-            total += amount
-            # Sidecars run beside the init containers after them; app containers come after all of these.
-            sidecars += amount
-        most = max(most, total)
         if self.pod_level and self._counts_as_whole(minor) and resource in self.pod_level[0]:
-            most = self.pod_level[0][resource]
-        return most + self.overhead.get(resource, 0)
+            return self.pod_level[0][resource] + self.overhead.get(resource, 0)
+        amounts = {container.name: container.requests.get(resource, 0) for container in self.containers}
+        for container in self.containers if resource == "cpu" else ():
+            # A container that is being resized counts with what it has, if that is more.
+            if container.kind != INIT:
+                amounts[container.name] = max(amounts[container.name], container.allocated_cpu or 0)
+        return self.at_once(amounts) + self.overhead.get(resource, 0)
+
+    def limit_as_whole(self, resource: str, minor: int) -> int:
+        """What limits all its containers together, and each without a limit of its own, in thousandths; 0 for nothing.
+
+        Source: getCPULimit in pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
+        """
+        return self.pod_level[1].get(resource, 0) if self.pod_level and self._counts_as_whole(minor) else 0
+
+    def limit(self, resource: str, minor: int) -> int | None:
+        """What it may use at most, in thousandths; None where that is not limited.
+
+        Source: PodLimits in k8s.io/component-helpers/resource.
+        """
+        if self.pod_level and self._counts_as_whole(minor) and resource in self.pod_level[1]:
+            return self.pod_level[1][resource] + self.overhead.get(resource, 0)
+        amounts = {container.name: container.limits.get(resource, 0) for container in self.containers}
+        sidecars = 0
+        for container in self.containers:
+            amount = amounts[container.name]
+            # An init container counts together with the sidecars before it.
+            if not amount and (container.kind == APP or not sidecars):
+                return None
+            sidecars += amount if container.kind == SIDECAR else 0
+        return self.at_once(amounts) + self.overhead.get(resource, 0)
+
+    def at_once(self, amounts: Mapping[str, int]) -> int:
+        """What it needs at once where its containers need so much each: init containers run one after the other."""
+        sidecars = most = 0
+        for container in self.containers:
+            if container.kind == INIT:
+                most = max(most, sidecars + amounts[container.name])
+            else:
+                # Sidecars run beside the init containers after them; app containers come after all of these.
+                sidecars += amounts[container.name]
+        return max(most, sidecars)
 
     def further_resources(self) -> list[str]:
         """What it asks for beside CPUs and memory, such as huge pages and devices, each as often as it does."""
@@ -139,7 +168,8 @@ class Pod(NamedTuple):
 
     def has_pod_level_resources(self, minor: int) -> bool:
         """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
-        is_looked_at = self._counts_as_whole(minor) and minor >= _POD_LEVEL_SINCE
+        # From 1.36 on whatever the gate PodLevelResources.
+        is_looked_at = minor >= (_POD_LEVEL_SINCE if self._counts_as_whole(minor) else _DIVIDED_SINCE)
         return self.pod_level is not None and is_looked_at and not self.has_managers_gate
 
     def _counts_as_whole(self, minor: int) -> bool:
@@ -147,9 +177,19 @@ class Pod(NamedTuple):
         of it."""
         return minor >= _POD_LEVEL_SINCE if self.has_pod_level_gate is None else self.has_pod_level_gate
 
-    def is_divided(self, minor: int) -> bool:
+    @property
+    def is_divided(self) -> bool:
         """Whether the managers look into the pod for containers that have something of their own."""
-        return self.pod_level is not None and self.has_managers_gate and self._counts_as_whole(minor)
+        return self.pod_level is not None and self.has_managers_gate and self.has_pod_level_gate is not False
+
+    def count_as_whole(self, minor: int) -> int:
+        """How many CPUs a pod that is divided is to have; 0 for one that uses the shared pool.
+
+        Source: podGuaranteedCPUs in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
+        """
+        if not self.is_divided or self.pod_level is None or self.qos(minor) != GUARANTEED:
+            return 0
+        return _whole(self.pod_level[0].get("cpu", 0))
 
     def as_allocated(self) -> Pod:
         """The pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
@@ -168,9 +208,8 @@ class Pod(NamedTuple):
         """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
         if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
             return {container.name: 0 for container in self.containers}
-        is_divided = self.is_divided(minor)
         return {
-            container.name: 0 if is_divided and not container.is_guaranteed else _exclusive_count(container, minor)
+            container.name: 0 if self.is_divided and not container.is_guaranteed else _exclusive_count(container, minor)
             for container in self.containers
         }
 
@@ -195,6 +234,10 @@ def _exclusive_count(container: Container, minor: int) -> int:
     milli = container.requests.get("cpu", 0)
     if container.allocated_cpu is not None and minor <= _ALLOCATED_UNTIL:
         milli = container.allocated_cpu
+    return _whole(milli)
+
+
+def _whole(milli: int) -> int:
     return 0 if milli % _MILLI else milli // _MILLI
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, 
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
+from .._base.versions import NEWEST_MINOR
 from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import APP, INIT, Container, Pod, in_order_of_start
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
@@ -24,18 +25,19 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import NONE, POD, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import NONE, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
+from ..policy.quota import CONTAINER, is_pod_unlimited, isolation_levels
 from ..policy.reservation import split_cores
-from ..policy.static import NonePolicy, Policy, StaticPolicy, count_of_pod
+from ..policy.static import EmptyPodPoolError, NonePolicy, Policy, StaticPolicy, check_pool
 from ..state.acceptance import STATIC, StateError, check_checkpoint
 from ..state.assignments import State
 from ..state.formats import CheckpointError
 from ..topology.model import Group, Topology
-from .container_cpus import lost_cpus, lost_notes, lost_of, running_names
+from .container_cpus import lost_cpus, lost_notes, lost_of, running_names, unowned_notes
 
 if TYPE_CHECKING:
     from .._cgroup.limits import Burst
@@ -50,6 +52,8 @@ def why_refused(manager: CPUManager, pod: Pod, admission: Admission, beside: Bes
     """What of its resources did not fit. The state is that of the refusal, with what its earlier containers were
     given."""
     container, resources = admission.container, admission.not_aligned
+    if admission.reason == EmptyPodPoolError.reason and isinstance(manager.policy, StaticPolicy):
+        return _empty_pool(pod, manager.policy.minor)
 
     def least(sizes: Sequence[int], count: int) -> int:
         return 1 if manager.topology_manager.policy == SINGLE_NUMA_NODE else fewest(sizes, count)
@@ -71,11 +75,16 @@ def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[
     if not isinstance(policy, StaticPolicy):
         return ""
     counts = pod.exclusive_counts(policy.minor)
+    if manager.is_whole(pod):
+        empty = _empty_pool(pod, policy.minor)
+        if empty or pod.uid in manager.state.pods:
+            return empty or _SECOND % CPUSet.from_mask(manager.state.pods[pod.uid])
     for name in [container] if container else counts:
         assigned = manager.state.get(pod.uid, name)
         if assigned is not None and count_bits(assigned) != counts[name]:
             return "container %s wants %s, and has CPUs %s" % (name, _cpus(counts[name]), CPUSet.from_mask(assigned))
-    count = counts[container] if container else count_of_pod(pod, counts)
+    count = counts[container] if container else pod.at_once(counts)
+    count = pod.count_as_whole(policy.minor) if manager.is_whole(pod) else count
     nodes = sorted(policy.topology.numa_nodes.items())
     free = manager.state.default & ~policy.summary.reserved.mask
     why = "%s wants %s of %s, and free are %s" % (
@@ -90,6 +99,25 @@ def _why_of_cpus(manager: CPUManager, pod: Pod, container: str, least: Callable[
         text = "; the CPUs %s of its init containers, which it takes over, are of node %s"
         why += text % (CPUSet.from_mask(own), homes)
     return why
+
+
+_SECOND = "the kubelet does not look whether the pod has CPUs as a whole already, and it has %s"
+
+
+def _empty_pool(pod: Pod, minor: int) -> str:
+    """Which containers leave nothing of the pod's CPUs to those that share the rest; empty where something is left."""
+    counts, budget = pod.exclusive_counts(minor), pod.count_as_whole(minor)
+    own = {name: count for name, count in counts.items() if count}
+    try:
+        check_pool(pod, budget, own)
+    except EmptyPodPoolError as error:
+        kinds = {container.name: container.kind for container in pod.containers}
+        takers = ["%s (%d)" % item for item in own.items() if kinds[item[0]] != INIT]
+        shared = [name for name, count in counts.items() if not count]
+        text = "%s: of the pod's %s, %s take all, and nothing is left for %s, which share the rest; give the pod more"
+        text += " CPUs, or these containers cpu and memory of their own (limits that equal the requests)"
+        return text % (error, _cpus(budget), " and ".join(takers), " and ".join(shared))
+    return ""
 
 
 def _cpus(count: int) -> str:
@@ -237,7 +265,6 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     after = manager.state.snapshot()
     is_moved = _is_moved(question, settings, manager)
     first, limits = ("", []) if beside is None else beside.limits(coming, is_moved)
-    first, limits = _with_pod_sets(first, limits, coming, settings, minor)
     names = {pod.uid: pod.name for pod in question.pods}
     rows = [row for pod in question.pods for row in _rows(manager, question.topology, pod)]
     memory, devices = ({}, {}) if beside is None else (beside.memory_report(names), beside.devices_report(names))
@@ -247,6 +274,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         *_notes(manager, after),
         *_resized_notes(question, manager, after, {row["pod"] for row in refused}),
         *_option_notes(question, settings, manager, after),
+        *_mixed_notes(question, settings, manager),
         *_lost(question, after),
         *_apart(question, rows, memory, devices),
         *(["not exact from pod %s on: %s" % (first, "; ".join(limits))] if limits else []),
@@ -388,24 +416,6 @@ def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManag
     return is_static and settings["topology_manager_policy"] != NONE and len(question.topology.numa_nodes) > 1
 
 
-def _with_pod_sets(
-    first: str, limits: list[str], coming: Sequence[Pod], settings: Mapping[str, Any], minor: int
-) -> tuple[str, list[str]]:
-    """From which pod on the plan is not exact, and why, with pods whose resources managers divide as a whole."""
-    aligned = settings["topology_manager_policy"] != NONE and settings["topology_manager_scope"] == POD
-    has_memory = settings["memory_manager_policy"] == STATIC_MEMORY
-    has_cpus = settings["cpu_manager_policy"] == STATIC and aligned
-    divided = [pod.name for pod in coming if pod.is_divided(minor) and pod.qos(minor) == GUARANTEED]
-    if not divided or not (has_memory or has_cpus):
-        return first, limits
-    reason = (
-        "pods with resources of their own, such as %s, are given %s as a whole, which their containers share (gate %s)"
-        % (divided[0], "CPUs" if has_cpus else "memory", POD_LEVEL_MANAGERS)
-    )
-    names = [pod.name for pod in coming]
-    return min(filter(None, (first, divided[0])), key=names.index), [*limits, reason]
-
-
 def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | None) -> list[Pod]:
     """Keep what the states give to pods that run, in whatever order these are listed, or where they are not.
 
@@ -449,7 +459,10 @@ def listed_running(question: Question, owners: Collection[str]) -> list[Pod]:
 def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
     """Whether each manager has given the pod what it gives to such pods: a new state has nothing of those that run."""
     policy = manager.policy
-    wants_cpus = isinstance(policy, StaticPolicy) and any(pod.exclusive_counts(policy.minor).values())
+    wants_cpus = False
+    if isinstance(policy, StaticPolicy):
+        of_whole = pod.count_as_whole(policy.minor) if manager.is_whole(pod) else None
+        wants_cpus = any(pod.exclusive_counts(policy.minor).values()) if of_whole is None else of_whole > 0
     if wants_cpus and pod.uid not in manager.state.assignments:
         return False
     return beside is None or beside.has_all(pod)
@@ -464,15 +477,18 @@ def _coming(question: Question, manager: CPUManager, beside: BesideCPUs | None) 
 
 def _lost(question: Question, state: State) -> list[str]:
     """What no container can get: of the pods that are listed by their init containers, of others by what runs."""
+    whole = state.pod_assignments
     listed = {
-        pod.uid: [container.name for container in pod.containers if container.kind == INIT] for pod in question.pods
+        pod.uid: [container.name for container in pod.containers if container.kind == INIT]
+        for pod in question.pods
+        if pod.uid not in whole
     }
     names = {pod.uid: pod.name for pod in question.pods}
-    others = State(state.default_cpu_set, {uid: own for uid, own in state.assignments.items() if uid not in listed})
-    found = lost_cpus(question.running, others)
+    others = {uid: own for uid, own in state.assignments.items() if uid not in listed}
+    found = lost_cpus(question.running, state._replace(assignments=others))
     for uid, ended in listed.items():
         found += lost_of(names[uid], state.assignments.get(uid, {}), ended)
-    return lost_notes(found)
+    return [*lost_notes(found), *unowned_notes(state, names)]
 
 
 def _add_all(
@@ -602,10 +618,17 @@ def _cpus_of(manager: CPUManager, topology: Topology, pod: Pod, container: Conta
     return _shared_pool(manager, topology) if own is None else CPUSet.from_mask(own)
 
 
+def levels_of(manager: CPUManager, pod: Pod) -> dict[str, str]:
+    """{container: whose CPUs it runs on}."""
+    minor = getattr(manager.policy, "minor", NEWEST_MINOR)
+    return isolation_levels(pod, manager.state.assignments.get(pod.uid, ()), minor)
+
+
 def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, object]]:
     if pod.uid not in manager.active:
         return []
     rows = []
+    levels = levels_of(manager, pod)
     for container in pod.containers:
         cpus = _cpus_of(manager, topology, pod, container)
         exclusive = manager.state.get(pod.uid, container.name) is not None
@@ -615,6 +638,7 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
                 "uid": pod.uid,
                 "container": container.name,
                 "exclusive": exclusive,
+                "isolation": levels[container.name],
                 "cpus": str(cpus),
                 "numa_nodes": [node.id for node in topology.numa_nodes if node.cpus & cpus] if exclusive else [],
             }
@@ -676,9 +700,13 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
                 where=option("bursts"),
                 remedy="name it as the result does in `containers`",
             )
-    if not settings["cpu_cfs_quota"] or not any(
-        container.limits.get("cpu") for pod in question.pods for container in pod.containers
-    ):
+    minor = question.machine.minor
+    limits = {
+        (pod.uid, container.name): container.limits.get(CPU, 0) or pod.limit_as_whole(CPU, minor)
+        for pod in question.pods
+        for container in pod.containers
+    }
+    if not settings["cpu_cfs_quota"] or not any(limits.values()):
         return []
     # Imported here: other pods do without.
     from .._cgroup.limits import Burst, Limited, predict_container
@@ -691,10 +719,10 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
     for pod in question.pods:
         if pod.uid not in manager.active:
             continue
+        levels = levels_of(manager, pod)
         for container in pod.containers:
-            exclusive = manager.state.get(pod.uid, container.name) is not None
-            milli = container.limits.get("cpu", 0)
-            if not milli or (exclusive and lifted):
+            milli = limits[pod.uid, container.name]
+            if not milli or (levels[container.name] == CONTAINER and lifted):
                 continue
             found = [burst for burst in question.bursts if burst.matches(pod.name, container.name)]
             burst = found[0] if found else Burst()
@@ -713,6 +741,26 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
                 }
             )
     return rows
+
+
+def _mixed_notes(question: Question, settings: Mapping[str, object], manager: CPUManager) -> list[str]:
+    """Which pods have a quota as a whole that also throttles containers with CPUs of their own."""
+    gates = Gates.of(question.configuration.values, question.machine.minor)
+    if not settings["cpu_cfs_quota"] or not gates.enabled(NO_EXCLUSIVE_QUOTA):
+        return []
+    text = (
+        "pod %s is throttled as a whole, by its limit of %s: what the containers that share use up is missing to %s,"
+        " which %s CPUs of %s own and no quota; give every container CPUs of its own, or the pod more than all use"
+    )
+    found = []
+    for pod in question.pods:
+        levels = levels_of(manager, pod)
+        own = [name for name, level in levels.items() if level == CONTAINER]
+        if pod.uid in manager.active and pod.is_divided and own and not is_pod_unlimited(pod, levels.values()):
+            limit = counted("%g" % ((pod.limit(CPU, question.machine.minor) or 0) / 1000), "CPU")
+            words = ("have", "their") if len(own) > 1 else ("has", "its")
+            found.append(text % (pod.name, limit, " and ".join(own), *words))
+    return found
 
 
 def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, object]:

@@ -11,6 +11,7 @@ pkg/kubelet/cm/cpumanager/cpu_manager.go.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, NodeError, Note
@@ -234,6 +235,22 @@ def lost_notes(found: Sequence[Lost]) -> list[str]:
         " its pod ends, and the scheduler counts them as free: to get them back, delete the pod"
     )
     return [Note("init-cpus-lost", text % (cpus, owners))]
+
+
+def unowned_notes(state: State, names: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """A note on the CPUs of pods as a whole of which no container has any, so that no removal frees them.
+
+    names: {pod UID: name}. Source: RemoveContainer in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
+    """
+    lost = {uid: cpus for uid, cpus in sorted(state.pod_assignments.items()) if not state.assignments.get(uid) and cpus}
+    if not lost:
+        return []
+    owners = ", ".join("%s (%s)" % (names.get(uid, uid), cpus) for uid, cpus in lost.items())
+    text = (
+        "CPUs of pods as a whole are nobody's, as no container of these pods has any: %s; the kubelet never takes them"
+        " back: stop it, and repair the checkpoint"
+    )
+    return [Note("pod-cpus-lost", text % owners)]
 
 
 # What runs on a node, in which cgroups and on which CPUs. It only reads.

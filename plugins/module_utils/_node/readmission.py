@@ -12,21 +12,20 @@ pkg/kubelet/cm/memorymanager/memory_manager.go; devicesToAllocate in pkg/kubelet
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import Note
 from .._base.quantity import counted
 from .._cgroup.kubepods import BURSTABLE, GUARANTEED
 from .._containers.pods import APP, INIT, Container, Pod
-from ..cpuset import CPUSet, count_bits
+from .._kubelet.gates import Gates
+from ..cpuset import CPUSet
 from ..policy.assignment import EndlessDistributionError
 from ..policy.devices import Device, DeviceManager, Owned
-from ..policy.hints import NONE, POD, RESTRICTED, SINGLE_NUMA_NODE
-from ..policy.manager import CPU, TOPOLOGY_AFFINITY_ERROR, Admission, CPUManager
-from ..policy.static import AllocationError, StaticPolicy
+from ..policy.manager import CPU, Admission, CPUManager
 from ..state.acceptance import readable
 from ..state.assignments import State
-from ..state.memory_manager import MEMORY, memory_amounts
+from ..state.memory_manager import MEMORY, memory_amounts, memory_of_pods
 from ..state.restored import DamageError, DeviceState, read_devices
 from .allocation import (
     ENDLESS,
@@ -39,6 +38,7 @@ from .allocation import (
     listed_running,
     planned_question,
     predicted_start,
+    seen_by,
     start_manager,
     why_refused,
 )
@@ -54,7 +54,6 @@ _SOME = 1
 PODS_LOST = "pods-lost-at-restart"
 # So many pods are named in a note.
 _TOLD = 10
-_OF_POD_SET = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
 
 
 class Written(NamedTuple):
@@ -107,7 +106,8 @@ def fates_of(question: Question, written: Written) -> list[Fate]:
     owned = _device_state(question.others)
     uids = {*now.assignments, *(uid for uid, _name in memory), *(uid for uid, *_more in owned.owned)}
     pods = [pod.as_allocated() for pod in listed_running(question, {*uids, *now.pod_assignments})]
-    pods += _unlisted(question, now, memory, owned)
+    whole = {} if written.memory_state is None else memory_of_pods(written.memory_state)
+    pods += _unlisted(question, now, memory, whole, owned)
     others = question.others._replace(devices=(), device_state=None)
     beside = beside_of(question._replace(others=others, pods=pods), settings, prediction)
     if beside is not None:
@@ -117,6 +117,7 @@ def fates_of(question: Question, written: Written) -> list[Fate]:
     manager.is_ready = False
     room = Room(allocatable(question.configuration.values, question.machine), question.machine.minor)
     restart = _Restart(manager, beside, room, now, settings)
+    restart.listed = {pod.name for pod in question.pods}
     return [restart.admit(pod) for pod in pods]
 
 
@@ -137,11 +138,11 @@ class _Restart:
         self, manager: CPUManager, beside: BesideCPUs | None, room: Room, now: State, settings: Mapping[str, Any]
     ) -> None:
         self.manager, self.beside, self.room, self.now, self.settings = manager, beside, room, now, settings
+        # The names of the pods whose manifests are given.
+        self.listed: Collection[str] = ()
 
     def admit(self, pod: Pod) -> Fate:
         """The next pod."""
-        if pod.uid in self.manager.state.pods:
-            return self._with_pod_set(pod)
         pod, assumed = self._with_memory(pod)
         try:
             admission = self.manager.add(pod)
@@ -154,15 +155,16 @@ class _Restart:
         if lacking:
             return _refused(pod, *lacking)
         self.room.take(pod)
-        moved = "; ".join(self._moved(pod))
+        moved = "; ".join((*self._lost_as_whole(pod), *self._moved(pod)))
         had = any(self.now.assignments.get(pod.uid, {}).values())
-        return Fate(pod.uid, pod.name, MOVES if moved else KEEPS, why=moved, is_loss=bool(moved and had))
+        fate = MOVES if moved else KEEPS
+        return Fate(pod.uid, pod.name, fate, why=moved, assumed=assumed, is_loss=bool(moved and had))
 
     def _with_memory(self, pod: Pod) -> tuple[Pod, str]:
         """The pod, and what was assumed: what a container asks for is in no state once that has forgotten it."""
         memory = None if self.beside is None else self.beside.memory
-        if memory is None:
-            return pod, ""
+        if memory is None or pod.is_divided:
+            return pod, self._assumed_of_whole(pod)
         own = memory.entries.get(pod.uid, {})
         most = max((container.requests.get(MEMORY, 0) for container in pod.containers), default=0)
         unknown = [
@@ -182,6 +184,17 @@ class _Restart:
         text = "what container %s asks for is not known, and taken for as much memory as the largest of its pod"
         return pod._replace(containers=containers), text % " and ".join(unknown)
 
+    def _assumed_of_whole(self, pod: Pod) -> str:
+        """What cannot be seen of a pod with CPUs as a whole whose manifest is not given."""
+        whole, own = self.now.pod_assignments.get(pod.uid), self.now.assignments.get(pod.uid, {})
+        if pod.name in self.listed or not whole or not any(own.values()):
+            return ""
+        is_apart = not any(own[name] & own[other] for name in own for other in own if other != name)
+        used = CPUSet(cpu for cpus in own.values() for cpu in cpus)
+        # A pool that nobody else has looks like CPUs of its own.
+        text = "whether container %s shares the pod's CPUs is not in the states, and it is taken for one with its own"
+        return text % " or ".join(own) if is_apart and used == whole else ""
+
     def _cause(self, pod: Pod, admission: Admission) -> str:
         """Why a pod that was admitted once is not admitted again."""
         member = next((member for member in pod.containers if member.name == admission.container), None)
@@ -190,6 +203,22 @@ class _Restart:
         if admission.reason == "SMTAlignmentError" and self.manager.state.get(pod.uid, admission.container) is not None:
             return "free cores are counted before it is seen that container %s has its CPUs" % admission.container
         return ""
+
+    def _lost_as_whole(self, pod: Pod) -> Iterator[str]:
+        """What was the pod's as a whole and is nobody's afterwards.
+
+        Source: AllocatePod in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
+        """
+        had = self.now.pod_assignments.get(pod.uid, CPUSet())
+        has = CPUSet.from_mask(self.manager.state.pods.get(pod.uid, 0))
+        after = self.manager.state.snapshot()
+        lost = had - after.default_cpu_set - after.exclusive_cpus()
+        if had != has and lost:
+            text = (
+                "the pod is given %s a second time, CPUs %s for %s; CPUs %s are then nobody's, and the start after that"
+                " one is refused"
+            )
+            yield text % (counted(len(has), "CPU"), has, had, lost)
 
     def _moved(self, pod: Pod) -> Iterator[str]:
         """Each container whose CPUs are others afterwards; an init container that has ended uses none."""
@@ -201,35 +230,6 @@ class _Restart:
             if had != has and container.kind != INIT:
                 yield "container %s: from %s to %s" % (container.name, _place(had), _place(has))
 
-    def _with_pod_set(self, pod: Pod) -> Fate:
-        """A pod that has CPUs as a whole, which such a kubelet does not look for.
-
-        Source: AllocatePod and GetPodTopologyHints in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
-        """
-        manager, policy = self.manager.topology_manager, self.manager.policy
-        if not isinstance(policy, StaticPolicy) or manager.policy == NONE or manager.scope != POD:
-            return Fate(pod.uid, pod.name, KEEPS)
-        mask = self.manager.state.pods[pod.uid]
-        is_mixed = any(
-            count_bits(self.manager.state.get(pod.uid, container.name) or 0) != _exclusive_of(container)
-            for container in pod.containers
-        )
-        if is_mixed and manager.policy in (RESTRICTED, SINGLE_NUMA_NODE):
-            why = "its CPUs %s are of the pod as a whole, and a container without CPUs of its own has some of them"
-            return _refused(pod, TOPOLOGY_AFFINITY_ERROR, _OF_POD_SET, why % CPUSet.from_mask(mask))
-        count, free = count_bits(mask), count_bits(self.manager.state.default & ~policy.summary.reserved.mask)
-        if count > free:
-            text = "Allocate failed due to not enough cpus available to satisfy request: requested=%d, available=%d,"
-            why = "the kubelet does not see that the pod has CPUs %s as a whole" % CPUSet.from_mask(mask)
-            message = text % (count, free) + " which is unexpected"
-            return _refused(pod, AllocationError.reason, message, why)
-        why = (
-            "the pod is given %s a second time, if they are on NUMA nodes that the topology manager accepts, and is"
-            " refused otherwise; CPUs %s are then nobody's, and the start after that one is refused"
-        )
-        why %= counted(count, "CPU"), CPUSet.from_mask(mask)
-        return Fate(pod.uid, pod.name, MOVES, why=why, is_loss=True)
-
 
 def _refused(pod: Pod, reason: str, message: str, why: str = "", assumed: str = "") -> Fate:
     return Fate(pod.uid, pod.name, REFUSED, reason, message, why, assumed, is_loss=True)
@@ -239,19 +239,18 @@ def _place(cpus: CPUSet) -> str:
     return "CPUs %s" % cpus if cpus else "the shared pool"
 
 
-def _exclusive_of(container: Container) -> int:
-    """How many CPUs of its own a container asks for in a pod that has some as a whole; 0 for one that shares them."""
-    milli = container.requests.get(CPU, 0)
-    return 0 if not container.is_guaranteed or milli % 1000 else milli // 1000
-
-
 # --- what the states alone tell of pods -----------------------------------------------------------------------
 
 
 def _unlisted(
-    question: Question, now: State, memory: Mapping[tuple[str, str], Mapping[str, int]], owned: DeviceState
+    question: Question,
+    now: State,
+    memory: Mapping[tuple[str, str], Mapping[str, int]],
+    whole: Mapping[str, Mapping[str, int]],
+    owned: DeviceState,
 ) -> Iterator[Pod]:
-    """Pods with what they have. In which order they came is not known."""
+    """Pods with what they have. In which order they came is not known. whole: the memory of pods as a whole."""
+    gates = Gates.of(question.configuration.values, question.machine.minor)
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
     shown = {container.pod_uid: container.pod for container in question.running if container.pod}
@@ -274,11 +273,16 @@ def _unlisted(
             if uid in now.pod_assignments:
                 requests.setdefault(MEMORY, _SOME)
                 # Those that share CPUs of their pod.
-                if any(own.get(name, CPUSet()) & cpus for sibling, cpus in own.items() if sibling != name):
+                if own.get(name) in [cpus for sibling, cpus in own.items() if sibling != name]:
                     requests[CPU] = 0
             containers.append(Container(name, INIT if name in ended else APP, requests, requests))
         qos_class = GUARANTEED if uid in now.assignments or uid in with_memory else BURSTABLE
-        yield Pod(uid, shown.get(uid, uid), tuple(containers), qos_class)
+        pod = Pod(uid, shown.get(uid, uid), tuple(containers), qos_class)
+        if uid in now.pod_assignments:
+            asked = {CPU: 1000 * len(now.pod_assignments[uid]), MEMORY: _SOME}
+            asked.update((kind, 1000 * size) for kind, size in whole.get(uid, {}).items())
+            pod = seen_by(gates, pod._replace(pod_level=(asked, asked)))
+        yield pod
 
 
 def _ended(names: set[str], here: set[str], own: Mapping[str, CPUSet], with_memory: set[str]) -> set[str]:

@@ -18,7 +18,7 @@ from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 from .._containers.pods import INIT, Container, Pod
 from ..cpuset import count_bits
 from .hints import Hint, HintProvider, numa_masks
-from .static import AllocationError, count_of_pod
+from .static import AllocationError
 
 _MILLI = 1000
 
@@ -175,7 +175,7 @@ class DeviceManager(HintProvider):
         if container:
             return requests[container]
         return {
-            resource: count_of_pod(pod, {name: own.get(resource, 0) for name, own in requests.items()})
+            resource: pod.at_once({name: own.get(resource, 0) for name, own in requests.items()})
             for resource in sorted({resource for own in requests.values() for resource in own})
         }
 

@@ -59,6 +59,11 @@ class HintProvider:
         """Give a container what it is to have. Raises AllocationError, and nothing has changed."""
         raise NotImplementedError
 
+    def allocate_pod(self, pod: Pod, affinity: Hint) -> None:
+        """Give a pod that is divided all that it is to have. Raises AllocationError."""
+        for container in pod.containers:
+            self.allocate(pod, container.name, affinity)
+
     def owners(self) -> Mapping[str, Collection[str]]:
         """{pod UID: the containers that have something}."""
         raise NotImplementedError

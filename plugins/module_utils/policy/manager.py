@@ -17,6 +17,7 @@ from .._base.errors import InputError
 from .._containers.pods import Pod
 from ..cpuset import CPUSet
 from ..state.assignments import State
+from ..state.formats import Format1, Format2
 from ..state.writing import write_checkpoint
 from .hints import CONTAINER, NONE, POD, Hint, HintProvider, TopologyManager
 from .static import AllocationError, Policy, RunningState
@@ -50,13 +51,18 @@ class CPUManager:
         topology_manager: TopologyManager,
         state: State | None = None,
         others: Sequence[HintProvider] = (),
+        kind: type[Format1] = Format2,
     ) -> None:
-        """Start with a restored state, or as new. Raises StateError where the kubelet would not start."""
+        """Start with a restored state, or as new. Raises StateError where the kubelet would not start.
+
+        kind: the format of the file that it writes.
+        """
         self.policy = policy
         self.topology_manager = topology_manager
         self.state = RunningState(state)
         self.policy.start(self.state)
         self.others = others
+        self.kind = kind
         self.active: dict[str, Pod] = {}
         # Whether all pods have been heard of. Until then, as at a start, nobody's CPUs are taken back.
         self.is_ready = True
@@ -96,15 +102,16 @@ class CPUManager:
 
         aligned = manager.policy != NONE
         if aligned and manager.scope == POD and not is_admitted(""):
-            return _refused(affinity, asked, not_aligned)
-        for container in pod.containers:
-            if aligned and manager.scope == CONTAINER and not is_admitted(container.name):
-                return _refused(affinity, asked, not_aligned)
+            return _refused(pod, manager.scope, affinity, asked, not_aligned)
+        names = [container.name for container in pod.containers]
+        for name in [""] if self.is_whole(pod) else names:
+            if aligned and manager.scope == CONTAINER and not is_admitted(name):
+                return _refused(pod, manager.scope, affinity, asked, not_aligned)
             if aligned:
-                affinity[container.name] = best
+                affinity.update(dict.fromkeys([name] if name else names, best))
             self.remove_stale()
             try:
-                self._allocate(pod, container.name, best)
+                self._allocate(pod, name, best)
             except AllocationError as error:
                 # What was given until then, to this container and to earlier ones, stays theirs until the pod is found
                 # to be gone.
@@ -112,17 +119,26 @@ class CPUManager:
                 if error.reason == AllocationError.reason:
                     message = "Allocate failed due to %s, which is unexpected" % error
                 refused = Admission(False, error.reason, message, affinity, tuple(asked), error.not_aligned)
-                return refused._replace(container=container.name)
+                return refused._replace(container=name)
         return Admission(True, "", "", affinity, tuple(asked))
 
+    def is_whole(self, pod: Pod) -> bool:
+        """Whether managers give to the pod as a whole, and divide that among its containers."""
+        return self.topology_manager.policy != NONE and self.topology_manager.scope == POD and pod.is_divided
+
     def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
-        for provider in self.others:
-            if provider.is_first:
+        """Give a container, or with "" the pod as a whole, what each manager has for it."""
+        before = [provider for provider in self.others if provider.is_first]
+        after = [provider for provider in self.others if not provider.is_first]
+        for provider in (*before, None, *after):
+            if provider is None and container:
+                self.policy.allocate(self.state, pod, container, affinity.mask)
+            elif provider is None:
+                self.policy.allocate_pod(self.state, pod, affinity.mask)
+            elif container:
                 provider.allocate(pod, container, affinity)
-        self.policy.allocate(self.state, pod, container, affinity.mask)
-        for provider in self.others:
-            if not provider.is_first:
-                provider.allocate(pod, container, affinity)
+            else:
+                provider.allocate_pod(pod, affinity)
 
     def remove(self, pod_uid: str, container: str) -> None:
         """A container is removed. (In the kubelet nothing else but a stale pod frees CPUs.)"""
@@ -159,11 +175,18 @@ class CPUManager:
 
     def checkpoint(self) -> bytes:
         """The file that the kubelet writes."""
-        return write_checkpoint(self.policy.name, self.state.snapshot())
+        return write_checkpoint(self.policy.name, self.state.snapshot(), self.kind)
 
 
 def _refused(
-    affinity: dict[str, Hint], asked: list[tuple[str, list[Hint] | None]], not_aligned: tuple[str, ...]
+    pod: Pod,
+    scope: str,
+    affinity: dict[str, Hint],
+    asked: list[tuple[str, list[Hint] | None]],
+    not_aligned: tuple[str, ...],
 ) -> Admission:
     message = "Resources cannot be allocated with Topology locality"
+    if pod.is_divided:
+        scopes = {POD: "under pod-scope topology manager", CONTAINER: "with a container-level topology manager"}
+        message = "Pod Scope pod with pod-level resources failed admission " + scopes[scope]
     return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked), not_aligned, asked[-1][0])

@@ -6,8 +6,8 @@
 
 A node serves containers that need it alone, or as one of a group those that need the whole group, never both. With the
 policy None there is no such provider. Sizes are in bytes, and the state has the form of the kubelet's file.
-Source: pkg/kubelet/cm/memorymanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included, without the
-alpha gate PodLevelResourceManagers.
+Source: pkg/kubelet/cm/memorymanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included. Pods that have
+memory as a whole, of which their containers have parts (gate PodLevelResourceManagers): AllocatePod there, of 1.36.3.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from .._base.errors import KubeletError
 from .._cgroup.kubepods import GUARANTEED
-from .._containers.pods import APP, INIT, Container, Pod
+from .._containers.pods import APP, INIT, Container, Pod, Resources
 from ..cpuset import count_bits, iterate_bits
 from ..state.memory_manager import MEMORY, MemoryConfig, MemoryState, first_machine, write_memory
 from .hints import Hint, HintProvider, numa_masks
-from .static import AllocationError, count_of_pod
+from .static import KEEPS_PODS_SINCE, AllocationError, check_pool
 
 _HUGE_PAGES = "hugepages-"
 _MILLI = 1000
+# Before, a container that shares its pod's memory has an entry without blocks.
+_NO_SHARED_SINCE = 37
 
 # Resource -> bytes.
 Sizes = Mapping[str, int]
@@ -43,7 +45,8 @@ def has_own_memory(pod: Pod, minor: int) -> bool:
 class StaticMemory(HintProvider):
     """The policy Static of one kubelet with its state.
 
-    machine: {NUMA node: its part of the file}; entries: {pod UID: {container: [block]}}.
+    machine: {NUMA node: its part of the file}; entries: {pod UID: {container: [block]}}; pods: {pod UID: [block]}, of
+    those that have some as a whole.
     """
 
     def __init__(self, config: MemoryConfig, state: MemoryState | None = None) -> None:
@@ -56,9 +59,11 @@ class StaticMemory(HintProvider):
         self.config = config
         self.machine: dict[int, Any] = first_machine(config.machine or {}, config.reserved)
         self.entries: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self.pods: dict[str, list[dict[str, Any]]] = {}
         if state is not None and state.machine:
             self.machine = state.machine
             self.entries = state.entries or {}
+            self.pods = {uid: entry["memoryBlocks"] or [] for uid, entry in (state.pod_entries or {}).items()}
         # Of the last pod alone: {mask of nodes: what app containers may take over from its init containers of it}.
         self.reusable: dict[str, dict[int, dict[str, int]]] = {}
 
@@ -72,7 +77,8 @@ class StaticMemory(HintProvider):
 
     def state(self) -> bytes:
         """The file that the kubelet writes."""
-        return write_memory(self.config, self.machine, {}, self.entries)
+        pods = {uid: {"memoryBlocks": blocks} for uid, blocks in self.pods.items()}
+        return write_memory(self.config, self.machine, pods, self.entries)
 
     # --- giving and taking -----------------------------------------------------------------------
 
@@ -84,15 +90,43 @@ class StaticMemory(HintProvider):
         if blocks is not None:
             self._update_reusable(pod, member, blocks)
             return
-        requests = _requests(member)
+        requests = requested_memory(pod, container)
+        if not requests and pod.is_divided and self.config.minor >= _NO_SHARED_SINCE:
+            return
         nodes = self._groups[self._mask_for(pod, requests, affinity)]
-        blocks = []
-        for kind, size in sorted(requests.items()):
-            blocks.append({"numaAffinity": list(nodes), "type": kind, "size": size})
+        blocks = _blocks(nodes, requests)
+        for kind, size in requests.items():
             self._reserve(nodes, kind, max(0, size - self._reusable(pod, _mask(nodes), kind)))
         self._update_reusable(pod, member, blocks)
         self.entries.setdefault(pod.uid, {})[container] = blocks
         self._take_over(pod, container, blocks)
+
+    def allocate_pod(self, pod: Pod, affinity: Hint) -> None:
+        if not has_own_memory(pod, self.config.minor):
+            return
+        if self._keeps(pod):
+            return
+        requests = requested_memory(pod, "")
+        own = {member.name: requested_memory(pod, member.name) for member in pod.containers}
+        for kind, size in requests.items():
+            sizes = {member.name: own[member.name].get(kind, 0) for member in pod.containers if member.is_guaranteed}
+            check_pool(pod, size, sizes, (kind, kind, MEMORY))
+        nodes = list(self._groups[self._mask_for(pod, requests, affinity)])
+        # It is not looked whether the pod has memory already: at a restart it is charged once more.
+        self.pods[pod.uid] = _blocks(nodes, requests)
+        for kind, size in requests.items():
+            self._reserve(nodes, kind, size)
+        left = dict(requests)
+        parts: dict[str, Sizes] = {}
+        for member in pod.containers:
+            parts[member.name] = own[member.name] or dict(left)
+            if member.kind != INIT:
+                for kind, size in own[member.name].items():
+                    left[kind] = left.get(kind, 0) - size
+        for member in pod.containers:
+            if member.kind != INIT and not own[member.name]:
+                parts[member.name] = left
+        self.entries[pod.uid] = {name: _blocks(nodes, sizes) for name, sizes in parts.items()}
 
     def _mask_for(self, pod: Pod, requests: Sizes, affinity: Hint) -> int:
         """The nodes that a container gets its memory from. Raises AllocationError."""
@@ -154,11 +188,19 @@ class StaticMemory(HintProvider):
             after = max(before, block["size"]) if member.kind == INIT else max(0, before - block["size"])
             sizes[block["type"]] = after
 
+    def _keeps(self, pod: Pod) -> bool:
+        """Whether the pod has memory as a whole, and this is looked for."""
+        return self.config.minor >= KEEPS_PODS_SINCE and pod.uid in self.pods
+
     def remove(self, pod_uid: str, container: str) -> None:
         containers = self.entries.get(pod_uid, {})
         if container not in containers:
             return
-        for block in containers.pop(container):
+        blocks = containers.pop(container)
+        if pod_uid in self.pods:
+            # It goes back as a whole, with the last container.
+            blocks = [] if containers else self.pods.pop(pod_uid)
+        for block in blocks:
             size = block["size"]
             for node in block["numaAffinity"]:
                 place = self.machine[node]
@@ -183,6 +225,8 @@ class StaticMemory(HintProvider):
             # A request that cannot be read: no preference, and then the allocation fails.
             return {}
         own = self.entries.get(pod.uid, {})
+        if not container and self._keeps(pod):
+            return _again(self.pods[pod.uid], requests)
         for member in pod.containers:
             if container in ("", member.name) and member.name in own:
                 return _again(own[member.name], requests)
@@ -230,10 +274,14 @@ def _refusal(text: str, kinds: Iterable[str]) -> AllocationError:
     return error
 
 
-def _requests(member: Container) -> dict[str, int]:
+def _blocks(nodes: Sequence[int], sizes: Sizes) -> list[dict[str, Any]]:
+    return [{"numaAffinity": list(nodes), "type": kind, "size": size} for kind, size in sorted(sizes.items())]
+
+
+def _requests(amounts: Resources) -> dict[str, int]:
     """Raises AllocationError for a part of a byte, which the API accepts."""
     found = {}
-    for kind, amount in member.requests.items():
+    for kind, amount in amounts.items():
         if is_memory(kind):
             if amount % _MILLI:
                 raise _refusal("failed to represent quantity as int64", ())
@@ -244,15 +292,18 @@ def _requests(member: Container) -> dict[str, int]:
 def requested_memory(pod: Pod, container: str) -> dict[str, int]:
     """{kind of memory: bytes} that a container asks for, or with "" the pod as a whole at once.
 
-    Of a pod only what its app containers ask for counts. Raises AllocationError for a part of a byte.
+    Of a pod only what its app containers ask for counts, or what it asks for as a whole, where it is divided: then a
+    container that shares this asks for nothing. Raises AllocationError for a part of a byte.
     """
     if container:
-        return _requests(next(member for member in pod.containers if member.name == container))
-    requests = {member.name: _requests(member) for member in pod.containers}
+        member = next(member for member in pod.containers if member.name == container)
+        return {} if pod.is_divided and not member.is_guaranteed else _requests(member.requests)
+    if pod.is_divided and pod.pod_level is not None:
+        return _requests(pod.pod_level[0])
+    requests = {member.name: _requests(member.requests) for member in pod.containers}
     of_apps = [kind for member in pod.containers if member.kind == APP for kind in requests[member.name]]
     return {
-        kind: count_of_pod(pod, {name: own.get(kind, 0) for name, own in requests.items()})
-        for kind in dict.fromkeys(of_apps)
+        kind: pod.at_once({name: own.get(kind, 0) for name, own in requests.items()}) for kind in dict.fromkeys(of_apps)
     }
 
 

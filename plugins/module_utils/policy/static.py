@@ -4,15 +4,16 @@
 
 """The policies static and none: who has CPUs to itself. Others would be further classes like these.
 
-Source: pkg/kubelet/cm/cpumanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included.
+Source: pkg/kubelet/cm/cpumanager/policy_static.go, Kubernetes 1.33 to 1.36, its oddities included. Pods that have CPUs
+as a whole, of which their containers have parts (gate PodLevelResourceManagers): AllocatePod there, of 1.36.3.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 from .._base.errors import KubeletError
-from .._containers.pods import INIT, SIDECAR, Pod
+from .._containers.pods import INIT, Pod
 from ..cpuset import CPUSet, count_bits
 from ..state.acceptance import STATIC, CPUManagerConfig, check_state, first_state
 from ..state.assignments import State
@@ -21,6 +22,10 @@ from .assignment import EXACT, TakeError, take_mask
 from .hints import Hint, numa_masks
 from .options import StaticOptions, check_machine
 from .reservation import kubelet_reservation
+
+# Before, a kubelet that starts does not look whether a pod has CPUs as a whole: it gives it others, and those that it
+# had are nobody's. Source: the changelog of 1.38.0-alpha.1, pull request 141041; not replayed.
+KEEPS_PODS_SINCE = 38
 
 # The CPU manager's state while it runs: masks that change.
 
@@ -56,6 +61,11 @@ class RunningState:
     def set(self, pod_uid: str, container: str, mask: int) -> None:
         """Give a container a mask for itself; the shared pool is the caller's."""
         self.assignments.setdefault(pod_uid, {})[container] = mask
+        self.stored = True
+
+    def set_pod(self, pod_uid: str, mask: int) -> None:
+        """Give a pod a mask as a whole; the shared pool is the caller's."""
+        self.pods[pod_uid] = mask
         self.stored = True
 
     def delete(self, pod_uid: str, container: str) -> None:
@@ -96,6 +106,35 @@ class SMTAlignmentError(AllocationError):
     reason = "SMTAlignmentError"
 
 
+class EmptyPodPoolError(AllocationError):
+    """The containers of a pod that have something for themselves leave nothing to those that share the rest."""
+
+    reason = "EmptyPodSharedPoolError"
+
+
+def check_pool(
+    pod: Pod, budget: int, sizes: Mapping[str, int], names: tuple[str, str, str] = ("cpus", "cpu", "cpus")
+) -> None:
+    """Raise EmptyPodPoolError where a pod with so much as a whole leaves nothing to a container that shares it.
+
+    sizes: {container: what it is to have for itself} without those that share; names: what the kubelet calls the
+    resource.
+    Source: validatePodScopeResources in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
+    """
+    used, is_shared = 0, False
+    for container in pod.containers:
+        size = sizes.get(container.name)
+        if container.kind != INIT:
+            used += size or 0
+            is_shared = is_shared or size is None
+        elif size is None and used >= budget:
+            text = "pod rejected, pod has shared init containers but no %s available for them"
+            raise EmptyPodPoolError(text % names[0])
+    if is_shared and used >= budget:
+        text = "pod rejected, sum of exclusive container %s requests equals pod budget, leaving no %s for shared"
+        raise EmptyPodPoolError(text % names[1:] + " containers")
+
+
 class PolicySummary(NamedTuple):
     """What a policy decided on at its start."""
 
@@ -119,6 +158,12 @@ class Policy:
     def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
         """Give a container its CPUs, if it is to have any. Raises AllocationError, and nothing has changed."""
         raise NotImplementedError
+
+    def allocate_pod(self, state: RunningState, pod: Pod, affinity: int | None) -> None:
+        """Give a pod that is divided its CPUs as a whole, if it is to have any, and its containers their parts.
+
+        Raises AllocationError; what the pod was given until then stays its own.
+        """
 
     def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
         """Take a container's CPUs back."""
@@ -225,6 +270,45 @@ class StaticPolicy(Policy):
             state.set(pod.uid, container, mask)
         self._update_reusable(pod, container, mask)
 
+    def allocate_pod(self, state: RunningState, pod: Pod, affinity: int | None) -> None:
+        count, counts = pod.count_as_whole(self.minor), self._exclusive_counts(pod)
+        if not count:
+            return
+        self._check_pool(pod, count)
+        mask, kept = self._kept(state, pod), state.assignments.get(pod.uid, {})
+        if not mask:
+            if self.options.full_pcpus_only:
+                self._check_whole_cores(state, count)
+            mask, kept = self._take(state, count, affinity, 0), {}
+            state.set_default(state.default & ~mask)
+            state.set_pod(pod.uid, mask)
+        for container, own in self._divided(pod, mask, counts).items():
+            if container not in kept:
+                state.set(pod.uid, container, own)
+
+    def _kept(self, state: RunningState, pod: Pod) -> int:
+        """What a pod keeps that has CPUs as a whole and is admitted anew; 0 where it is given others."""
+        return state.pods.get(pod.uid, 0) if self.minor >= KEEPS_PODS_SINCE else 0
+
+    def _check_pool(self, pod: Pod, budget: int) -> None:
+        check_pool(pod, budget, {name: count for name, count in self._exclusive_counts(pod).items() if count})
+
+    def _divided(self, pod: Pod, mask: int, counts: Mapping[str, int]) -> dict[str, int]:
+        """{container: its part of the pod's CPUs}. Neither whole cores nor NUMA nodes are looked at within a pod."""
+        parts: dict[str, int] = {}
+        # What is left by sidecars and app containers; init containers before these have it once more.
+        pool = mask
+        for container in pod.containers:
+            count = counts[container.name]
+            try:
+                part = parts[container.name] = self._take_by_topology(pool, count) if count else pool
+            except TakeError as error:
+                raise AllocationError(str(error)) from error
+            if count and container.kind != INIT:
+                pool &= ~part
+        shared = [member.name for member in pod.containers if member.kind != INIT and not counts[member.name]]
+        return {**parts, **dict.fromkeys(shared, pool)}
+
     def _check_whole_cores(self, state: RunningState, count: int) -> None:
         per_core = self.topology.cpus_per_core
         if count % per_core:
@@ -296,9 +380,16 @@ class StaticPolicy(Policy):
 
     def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
         counts = self._exclusive_counts(pod)
-        count = count_of_pod(pod, counts)
+        count = pod.count_as_whole(self.minor) if pod.is_divided else pod.at_once(counts)
         if not count:
             return None
+        if pod.is_divided:
+            try:
+                self._check_pool(pod, count)
+            except EmptyPodPoolError:
+                return []
+            if self._kept(state, pod):
+                return self._hints_for(self._kept(state, pod), 0, count)
         assigned = 0
         for container in pod.containers:
             mask = state.get(pod.uid, container.name)
@@ -341,18 +432,3 @@ class StaticPolicy(Policy):
         cpus = topology.cpus_of_nodes(nodes)
         touched = sum(1 for socket in topology.sockets.values() if socket & cpus)
         return touched == -(-minimum // nodes_per_socket)
-
-
-def count_of_pod(pod: Pod, counts: dict[str, int]) -> int:
-    """How many CPUs a pod needs at once, by its init containers one after the other or by all that run together."""
-    sidecars = most = 0
-    apps = 0
-    for container in pod.containers:
-        count = counts[container.name]
-        if container.kind == SIDECAR:
-            sidecars += count
-        elif container.kind == INIT:
-            most = max(most, count + sidecars)
-        else:
-            apps += count
-    return max(most, apps + sidecars)

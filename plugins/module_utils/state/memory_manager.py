@@ -9,6 +9,7 @@ Source: pkg/kubelet/cm/memorymanager (policy_static.go, memory_manager.go).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
@@ -543,14 +544,35 @@ def memory_amounts(content: bytes) -> dict[tuple[str, str], dict[str, int]]:
     found: dict[tuple[str, str], dict[str, int]] = {}
     for pod, containers in _members(data, "entries"):
         for container, blocks in _pairs(containers):
-            sizes = found.setdefault((pod, container), {})
-            for block in blocks if isinstance(blocks, list) else ():
-                given = {key.lower(): value for key, value in _pairs(block)}
-                kind, size = given.get("type"), given.get("size")
-                amount = UINT64.parse(size) if isinstance(size, Number) else None
-                if isinstance(kind, str) and not isinstance(kind, Number) and amount is not None:
-                    sizes[kind] = sizes.get(kind, 0) + amount
+            _add_blocks(found.setdefault((pod, container), {}), blocks)
     return found
+
+
+def memory_of_pods(content: bytes) -> dict[str, dict[str, int]]:
+    """{pod UID: {"memory" or "hugepages-...": bytes}} of those that have some as a whole, as memory_amounts()."""
+    try:
+        data = read_json(content)
+    except GoError:
+        return {}
+    # In 1.37 they are in a text.
+    text = dict(_pairs(data)).get("data")
+    if isinstance(text, str):
+        with suppress(GoError):
+            data = read_json(text.encode("utf-8"))
+    found: dict[str, dict[str, int]] = {}
+    for pod, entry in _members(data, "podEntries"):
+        for _name, blocks in _pairs(entry):
+            _add_blocks(found.setdefault(pod, {}), blocks)
+    return found
+
+
+def _add_blocks(sizes: dict[str, int], blocks: object) -> None:
+    for block in blocks if isinstance(blocks, list) else ():
+        given = {key.lower(): value for key, value in _pairs(block)}
+        kind, size = given.get("type"), given.get("size")
+        amount = UINT64.parse(size) if isinstance(size, Number) else None
+        if isinstance(kind, str) and not isinstance(kind, Number) and amount is not None:
+            sizes[kind] = sizes.get(kind, 0) + amount
 
 
 def _members(data: object, name: str) -> list[tuple[str, object]]:

@@ -17,6 +17,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocat
     OtherManagers,
     plan_allocations,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.admission import Kubelet, has_exclusive
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_allocation_running import (
     EMPTY,
@@ -59,7 +63,9 @@ def ask(manifests: Any, minor: int, gates: dict[str, bool], left: Left = EMPTY, 
         (ALONE, 34, {}, False),
         (ALONE, 36, {}, False),
         (ALONE, 34, {LEVEL: False}, True),
-        (ALONE, 36, OFF, True),
+        (ALONE, 35, {LEVEL: False}, True),
+        # Since 1.36 that gate is not asked.
+        (ALONE, 36, OFF, False),
         (ALONE, 34, {"AllBeta": False}, True),
         # In 1.33 it decides on the QoS class, and the policy does not look at it.
         (MIXED, 33, {}, False),
@@ -82,27 +88,94 @@ def test_gates_decide_whether_a_container_of_a_pod_with_resources_has_cpus_of_it
     assert (exclusive, plan["refused"], plan["exact"]) == ({"a"} if own else set(), [], True)
 
 
-def test_what_is_given_to_a_pod_as_a_whole_is_not_exact() -> None:
-    """From that pod on, and only where managers give CPUs or memory to pods as a whole."""
-    listed = [pod("first", "1"), MIXED, pod("last", "1")]
-    gates = {MANAGERS: True}
-    aligned: dict[str, Any] = {"topology_manager_policy": "restricted"}
-    plan = ask(listed, 36, gates, **aligned, topology_manager_scope="pod")
-    assert plan["exact"] is False
-    (note,) = plan["notes"]
-    assert note == (
-        "not exact from pod whole on: pods with resources of their own, such as whole, are given CPUs as a whole, which"
-        " their containers share (gate PodLevelResourceManagers)"
+TWO: dict[str, str] = {"cpu": "2", "memory": "1Gi"}
+WHOLE: dict[str, Any] = {"topology_manager_policy": "restricted", "topology_manager_scope": "pod"}
+MISFIT = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+
+
+def planned(manifest: Any, minor: int = 36, left: Left = EMPTY, **wanted: Any) -> Any:
+    return ask([manifest], minor, {MANAGERS: True}, left, **{**WHOLE, **wanted})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "wanted", "expected"),
+    [
+        (whole("4", "8Gi", a={}, b={}), {}, {"a": ("pod", "1-2,9-10"), "b": ("pod", "1-2,9-10")}),
+        (whole("4", "8Gi", a=TWO, b={}), {}, {"a": ("container", "1,9"), "b": ("pod", "2,10")}),
+        # Nobody has what is left.
+        (whole("6", "8Gi", a=TWO, b=TWO), {}, {"a": ("container", "1,9"), "b": ("container", "2,10")}),
+        (whole("2500m", "8Gi", a=TWO, b={}), {}, {"a": ("host", "0-15"), "b": ("host", "0-15")}),
+        (
+            whole("4", "8Gi", a=TWO, b={}),
+            {"topology_manager_scope": "container"},
+            {"a": ("container", "1,9"), "b": ("host", "0,2-8,10-15")},
+        ),
+        (
+            whole("4", "8Gi", a=TWO, b={}),
+            {"topology_manager_policy": "none"},
+            {"a": ("container", "1,9"), "b": ("host", "0,2-8,10-15")},
+        ),
+    ],
+)
+@pytest.mark.parametrize("minor", [36, 37])
+def test_a_plan_divides_the_cpus_of_a_pod(manifest: Any, wanted: Any, expected: Any, minor: int) -> None:
+    plan = planned(manifest, minor, **wanted)
+    assert {row["container"]: (row["isolation"], row["cpus"]) for row in plan["containers"]} == expected
+    assert (plan["exact"], plan["refused"]) == (True, [])
+
+
+def test_with_memory_as_well_the_plan_is_exact() -> None:
+    plan = planned(whole("4", "8Gi", a=TWO, b={}), left=Left(others=OtherManagers(NODES)), **MEMORY)
+    rows = {row["container"]: (row["size"], row["numa_nodes"]) for row in plan["memory"]["containers"]}
+    assert rows == {"a": (1 << 30, [0]), "b": (7 << 30, [0])}
+    assert plan["exact"] is True
+
+
+def test_an_empty_pool_is_told_behind_a_topology_affinity_error() -> None:
+    """Under restricted and single-numa-node, nothing that the kubelet says names it."""
+    full = whole("4", "8Gi", a=TWO, b=TWO, x={})
+    why = (
+        "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared"
+        " containers: of the pod's 4 CPUs, a (2) and b (2) take all, and nothing is left for x, which share the rest; give"
+        " the pod more CPUs, or these containers cpu and memory of their own (limits that equal the requests)"
     )
-    each: tuple[dict[str, Any], ...] = (aligned, {"topology_manager_scope": "pod"})
-    for wanted in each:
-        assert ask(listed, 36, gates, **wanted)["exact"] is True
-    for more in ({}, OFF):
-        assert ask(listed, 36, more, **aligned, topology_manager_scope="pod")["exact"] is True
-    memory = ask(listed, 36, gates, Left(others=OtherManagers(NODES)), **MEMORY)
-    assert "are given memory as a whole" in memory["notes"][-1]
-    # Those that run have what they have.
-    assert ask([pod("last", "1")], 36, gates, **aligned, topology_manager_scope="pod")["exact"] is True
+    for policy, reason, message in (
+        ("restricted", "TopologyAffinityError", MISFIT),
+        ("single-numa-node", "TopologyAffinityError", MISFIT),
+        ("best-effort", "EmptyPodSharedPoolError", why.partition(":")[0]),
+    ):
+        (row,) = planned(full, topology_manager_policy=policy)["refused"]
+        assert row == {"pod": "whole", "reason": reason, "message": message, "why": why}
+    (row,) = planned(whole("10", "8Gi", a={}), topology_manager_policy="single-numa-node")["refused"]
+    assert row["why"] == "the pod wants 10 CPUs of 1 NUMA node, and free are 6 of node 0, 8 of node 1"
+
+
+def test_a_mixed_pod_is_throttled_as_a_whole() -> None:
+    limits = {"b": {"cpu": "1"}}
+    plan = planned(whole("4", "8Gi", a=TWO, **limits))
+    (note,) = plan["notes"]
+    assert note.startswith("pod whole is throttled as a whole, by its limit of 4 CPUs: what the containers that share")
+    assert {row["container"]: row["limit"] for row in plan["throttling"]} == {"b": "1000m"}
+    # A container without a limit has that of its pod.
+    assert planned(whole("4", "8Gi", a=TWO, b={}))["throttling"][0]["limit"] == "4000m"
+    assert planned(whole("4", "8Gi", a=TWO, b=TWO))["notes"] == []
+    assert planned(whole("4", "8Gi", a=TWO, b={}), cpu_cfs_quota=False)["notes"] == []
+
+
+def test_pods_that_run_keep_what_they_have_as_a_whole() -> None:
+    running = {**whole("4", "8Gi", a=TWO, b={}), "metadata": {"name": "whole", "uid": "uid-a"}}
+    state = State(
+        CPUSet.parse("0-5,7-13,15"),
+        {"uid-a": {"a": CPUSet([6]), "b": CPUSet([14])}},
+        {"uid-a": CPUSet([6, 14]), "uid-gone": CPUSet()},
+    )
+    held = {**state.pod_assignments, "uid-x": CPUSet([13])}
+    gone = state._replace(default_cpu_set=CPUSet.parse("0-5,7-12,15"), pod_assignments=held)
+    note = "CPUs of pods as a whole are nobody's, as no container of these pods has any: uid-x (13)"
+    for found, notes in ((state, []), (gone, [note])):
+        plan = planned(running, left=Left(write_checkpoint("static", found, Format3)))
+        assert {row["container"]: row["cpus"] for row in plan["containers"]} == {"a": "6", "b": "14"}
+        assert [text.partition(";")[0] for text in plan["notes"] if "nobody" in text] == notes
 
 
 def test_the_room_of_a_pod_is_counted_as_the_gate_says() -> None:
@@ -113,7 +186,7 @@ def test_the_room_of_a_pod_is_counted_as_the_gate_says() -> None:
 
 
 def test_whether_live_pods_have_cpus_of_their_own_goes_by_the_gates() -> None:
-    for gates, own in (({}, False), ({LEVEL: False}, True), ({MANAGERS: True}, True)):
+    for gates, own in (({}, False), ({LEVEL: False}, False), ({MANAGERS: True}, True)):
         settings, beside = {"cpu_manager_policy": "static"}, {"configuration": {"featureGates": gates}}
         kubelet = Kubelet("", json.dumps(settings), 36, json.dumps(beside))
         assert has_exclusive(kubelet, pod_from_manifest(ALONE)) is own

@@ -22,7 +22,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmis
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3, Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import MemoryConfig
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import GPU, device_state
@@ -219,6 +220,32 @@ def test_cpus_of_a_pod_as_a_whole_are_not_looked_for(
     question = pod_set(containers, cpus)
     (found,) = started(question._replace(wanted={**question.wanted, **wanted}))
     assert (found.fate, found.reason, found.is_loss) == (*fate, fate != KEPT)
+    # Later ones look.
+    later = question._replace(machine=question.machine._replace(minor=38), checkpoint=of_37(question))
+    (found,) = started(later._replace(wanted={**question.wanted, **wanted}))
+    assert (found.fate, found.reason, found.is_loss) == (*KEPT, False)
+
+
+def of_37(question: Question) -> bytes:
+    """The file as 1.37 and later ones write it."""
+    assert question.checkpoint is not None
+    return write_checkpoint("static", decode_checkpoint(question.checkpoint).state(), Format4)
+
+
+def test_which_cpus_are_lost_and_what_is_not_known_is_told() -> None:
+    question = pod_set(APART)
+    wanted = {**question.wanted, "topology_manager_policy": "best-effort", "topology_manager_scope": "pod"}
+    (found,) = started(question._replace(wanted=wanted))
+    assert found.why == (
+        "the pod is given 4 CPUs a second time, CPUs 3-4,11-12 for 1-2,9-10; CPUs 1-2,9-10 are then nobody's, and the"
+        " start after that one is refused; container a: from CPUs 1,9 to CPUs 3,11; container b: from CPUs 2,10 to"
+        " CPUs 4,12"
+    )
+    assert found.assumed == (
+        "whether container a or b shares the pod's CPUs is not in the states, and it is taken for one with its own"
+    )
+    (found,) = started(pod_set(MIXED)._replace(wanted=wanted))
+    assert found.assumed == ""
 
 
 # --- other settings ------------------------------------------------------------------------------------------

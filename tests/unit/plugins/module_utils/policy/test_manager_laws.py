@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Callable, NamedTuple
+from typing import Callable, Iterable, NamedTuple, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -27,8 +27,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assign
     EndlessDistributionError,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import (
+    BEST_EFFORT,
     CONTAINER,
     NONE,
+    POD,
     POLICIES,
     SCOPES,
     SINGLE_NUMA_NODE,
@@ -42,15 +44,19 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
     check_checkpoint,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format4
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import (
     CPUTopology,
     kubelet_view,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import Shape, parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import shapes
-from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples, how_many
 
-from .managed_node import MINOR, cpus, pod
+from .managed_node import cpus, pod
+
+# Of a kubelet that keeps at a start what pods have as a whole: what an older one loses is in test_readmission.py.
+MINOR = 38
 
 # --- laws -----------------------------------------------------------------------------------------
 
@@ -112,7 +118,22 @@ def pods(draw: st.DrawFn, uid: str, most: int) -> Pod:
 
 
 @st.composite
-def lives(draw: st.DrawFn, machines: st.SearchStrategy[Shape]) -> Life:
+def whole_pods(draw: st.DrawFn, uid: str, most: int) -> Pod:
+    """Pods that have CPUs as a whole, as an API server takes them: no less than their containers need at once."""
+    guest = draw(pods(uid, most))
+    members = [container._replace(limits={}) if draw(st.booleans()) else container for container in guest.containers]
+    least = -(-guest.at_once({member.name: member.requests["cpu"] for member in members}) // 1000)
+    given_ = {"cpu": 1000 * (least + draw(st.integers(0, 3))), "memory": 10000}
+    return guest._replace(containers=tuple(members), pod_level=(given_, given_), has_managers_gate=True)
+
+
+@st.composite
+def lives(
+    draw: st.DrawFn,
+    machines: st.SearchStrategy[Shape],
+    scopes: Sequence[str] = SCOPES,
+    guests: Sequence[Callable[[str, int], st.SearchStrategy[Pod]]] = (pods, pods, whole_pods),
+) -> Life:
     shape = draw(machines)
     view = kubelet_view(shape.topology())
     all_cpus = list(view.all_cpus())
@@ -124,12 +145,13 @@ def lives(draw: st.DrawFn, machines: st.SearchStrategy[Shape]) -> Life:
         options = options._replace(align_by_socket=draw(st.booleans()))
     events: list[tuple[str, Pod | int]] = []
     for number in range(draw(st.integers(1, 8))):
-        what = draw(st.sampled_from(["add", "add", "add", "remove", "delete", "restart"]))
+        what = draw(st.sampled_from(["add", "add", "add", "remove", "delete", "restart", "readmit"]))
         which: Pod | int = draw(st.integers(0, 5))
         if what == "add":
-            which = draw(pods("u%d" % number, len(all_cpus) // 2))
+            kind = draw(st.sampled_from(guests))
+            which = draw(kind("u%d" % number, len(all_cpus) // 2))
         events.append((what, which))
-    return Life(shape, reserved, options, topology_policy, draw(st.sampled_from(SCOPES)), tuple(events))
+    return Life(shape, reserved, options, topology_policy, draw(st.sampled_from(scopes)), tuple(events))
 
 
 class Node:
@@ -145,7 +167,8 @@ class Node:
         life = self.life
         policy = StaticPolicy(self.view, life.options, life.reserved, MINOR, self.exact)
         nodes = [node.id for node in life.shape.topology().numa_nodes]
-        return CPUManager(policy, TopologyManager(life.topology_policy, life.scope, nodes), state)
+        topology_manager = TopologyManager(life.topology_policy, life.scope, nodes)
+        return CPUManager(policy, topology_manager, state, kind=Format4)
 
     def live(self, check: Callable[[Node], None] = lambda _node: None) -> CPUManager:
         """Go through all events, with a check after each."""
@@ -153,13 +176,15 @@ class Node:
         for what, which in self.life.events:
             if isinstance(which, Pod):
                 self._add(which)
-            elif what == "restart":
+            elif what in ("restart", "readmit"):
                 state = self.restored()
                 if state is None:
                     break
                 active = self.manager.active
                 self.manager = self._manager(state)
-                self.manager.active = active
+                self.manager.active = {} if what == "readmit" else active
+                if what == "readmit":
+                    self._readmit(active.values())
             elif self.manager.active:
                 uid = list(self.manager.active)[which % len(self.manager.active)]
                 if what == "remove":
@@ -177,15 +202,28 @@ class Node:
             assert self.exact
             self.manager.delete(guest.uid)
 
+    def _readmit(self, guests: Iterable[Pod]) -> None:
+        """Who had CPUs as a whole has them still."""
+        before = self.manager.state.snapshot()
+        self.manager.is_ready = False
+        for guest in guests:
+            self._add(guest)
+        self.manager.is_ready = True
+        after = self.manager.state.snapshot()
+        assert after.pod_assignments.items() >= before.pod_assignments.items()
+        for uid in before.pod_assignments:
+            assert after.assignments[uid].items() >= before.assignments[uid].items()
+
     def restored(self) -> State | None:
         """What the next start reads; None when the kubelet would not start: all CPUs are given away."""
         policy = self.manager.policy
         assert isinstance(policy, StaticPolicy)
+        config = policy.config._replace(minor=MINOR, pod_level=True)
         if not self.manager.state.default:
             with pytest.raises(StateError, match="default cpuset cannot be empty"):
-                check_checkpoint(self.manager.checkpoint(), policy.config)
+                check_checkpoint(self.manager.checkpoint(), config)
             return None
-        return check_checkpoint(self.manager.checkpoint(), policy.config)
+        return check_checkpoint(self.manager.checkpoint(), config)
 
 
 def union(masks: list[int]) -> int:
@@ -198,7 +236,8 @@ def union(masks: list[int]) -> int:
 def check_conservation(node: Node) -> None:
     """Shared and exclusive CPUs are the machine's, less strictly reserved ones; no pod has those of another."""
     state, life = node.manager.state, node.life
-    of_pods = [union(list(containers.values())) for containers in state.assignments.values()]
+    of_pods = list(state.pods.values())
+    of_pods += [union(list(own.values())) for uid, own in state.assignments.items() if uid not in state.pods]
     exclusive = union(of_pods)
     assert sum(bin(mask).count("1") for mask in of_pods) == bin(exclusive).count("1")
     assert not exclusive & state.default
@@ -211,14 +250,26 @@ def check_sizes(node: Node) -> None:
     """Every container has just what it asked for."""
     for uid, pod_ in node.manager.active.items():
         counts = pod_.exclusive_counts(MINOR)
+        whole = node.manager.state.pods.get(uid)
+        if whole is not None:
+            assert bin(whole).count("1") == pod_.count_as_whole(MINOR)
         for name, mask in node.manager.state.assignments.get(uid, {}).items():
-            assert bin(mask).count("1") == counts[name] > 0
+            if whole is None or counts[name]:
+                assert bin(mask).count("1") == counts[name] > 0
+            if whole is not None:
+                assert mask
+                assert not mask & ~whole
 
 
 def check_sharing(node: Node) -> None:
-    """Containers of a pod overlap only where an init container has gone before."""
+    """Containers of a pod overlap only where an init container has gone before, or where they share what is left."""
     for uid, pod_ in node.manager.active.items():
         kinds = {container.name: container.kind for container in pod_.containers}
+        own, counts = node.manager.state.assignments.get(uid, {}), pod_.exclusive_counts(MINOR)
+        shared = {name: own[name] for name in own if not counts[name] and kinds[name] != INIT}
+        assert len(set(shared.values())) <= 1
+        for name in list(shared)[1:]:
+            kinds[name] = INIT
         seen = 0
         for name, mask in node.manager.state.assignments.get(uid, {}).items():
             if kinds[name] != INIT:
@@ -236,6 +287,15 @@ def check_all(node: Node) -> None:
 @given(lives(regular_shapes()))
 def test_laws_on_regular_machines(life: Life) -> None:
     Node(life).live(check_all)
+
+
+@given(lives(regular_shapes(most_nodes=4), [POD], [whole_pods, whole_pods, pods]))
+@settings(max_examples=how_many("LIVES", 40, 2000))
+def test_pods_that_have_cpus_as_a_whole_keep_the_laws(life: Life) -> None:
+    """Also a start of the kubelet that gave them loses nothing."""
+    Node(life._replace(topology_policy=BEST_EFFORT if life.topology_policy == NONE else life.topology_policy)).live(
+        check_all
+    )
 
 
 @given(lives(regular_shapes()))
