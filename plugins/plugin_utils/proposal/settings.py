@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from typing import Any, Mapping, NamedTuple
 
-from ...module_utils._kubelet.settings import TOPOLOGY_MANAGER_POLICIES
+from ...module_utils._kubelet.settings import STATIC_MEMORY, TOPOLOGY_MANAGER_POLICIES
 from ...module_utils.policy.hints import MOST_NUMA_NODES
 from ...module_utils.policy.options import (
     FULL_PCPUS_ONLY,
@@ -196,6 +196,9 @@ def propose(shape: Shape, topology: Topology, minor: int, wish: SettingsWish) ->
     is_aligned = alignment[0].value != NONE
     is_static = not one_core and (wish.workload != BATCH or wish.share_cores is False or is_aligned)
     lines = [_policy(wish, is_static, one_core), _options(shape, minor, wish, is_static), *alignment]
+    if wish.reservation.get("memory") and not one_core:
+        why = "Guaranteed pods get memory of the NUMA nodes of their CPUs; the reservation below plans reservedMemory."
+        lines.append(Line(PREFIX + "memory_manager_policy", STATIC_MEMORY, why))
     lines.append(_no_reservation(shape) if one_core else _reservation(topology, wish))
     # Without reserved CPUs there is nowhere to keep it.
     if wish.housekeeping and not one_core:
@@ -312,6 +315,9 @@ def _reservation(topology: Topology, wish: SettingsWish) -> Line:
         value["near_device"] = asked["near_device"]
     if split:
         value["allow_split_core"] = True
+    if asked.get("memory"):
+        # Each node finds it out from its own memory and what its kubelet reserves.
+        value["memory"] = asked["memory"]
     why = "%d of %d CPUs for the system and Kubernetes: %s." % (len(planned.reserved), len(topology.online), how)
     where = _WHY_STRATEGY.get((wish.workload, asked["strategy"]), "Laid out as was asked for.")
     return Line(PREFIX + "reservation", value, "%s %s" % (why, where))
