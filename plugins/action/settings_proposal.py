@@ -12,7 +12,7 @@ from typing import Any, Mapping
 from ansible.utils.display import Display
 
 from ..module_utils._base.errors import InputError, NodeError, RefusedError
-from ..module_utils._node.reservation_request import PLANNER
+from ..module_utils._node.reservation_request import PLANNER, WITH_MEMORY
 from ..plugin_utils.controller_action import ControllerAction, Given, validated
 from ..plugin_utils.proposal.files import FORMS, api_objects, is_edited, proposal_files, table_rows
 from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
@@ -32,7 +32,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 # The planner's options. Which strategy fits, where none is asked for, the workload decides.
-_RESERVATION = {**PLANNER, "strategy": {"type": "str", "choices": PLANNER["strategy"]["choices"]}}
+_RESERVATION = {**WITH_MEMORY, "strategy": {"type": "str", "choices": PLANNER["strategy"]["choices"]}}
 _WISH: dict[str, dict[str, Any]] = {
     "workload": {"type": "str", "choices": [*WORKLOADS], "required": True},
     "reservation": {

@@ -57,6 +57,15 @@ _FRACTION_TO_NEAR_DEVICE = r"""
       - Begin with the NUMA node of this network device.
     type: str
 """
+_MEMORY = r"""
+  memory:
+    description:
+      - V(auto) plans the kubelet's C(reservedMemory), too, where the policy of its memory manager is C(Static). It adds
+        up to C(kubeReserved), C(systemReserved) and C(evictionHard), to the byte, and is of the NUMA nodes that the
+        reserved CPUs are on, by how many each has. Alone, without a count of CPUs, it leaves the CPUs as they are.
+    type: str
+    choices: [auto]
+"""
 
 RESERVATION = r"""
   reservation:
@@ -64,7 +73,7 @@ RESERVATION = r"""
       - Plan O(reserved_system_cpus) from the node's own topology, as M(kubenode.cpu_manager.reserved_cpus) does.
     type: dict
     suboptions:
-""" + indent(_COUNT_IN_RESERVATION + _FRACTION_TO_NEAR_DEVICE, "      ")
+""" + indent(_COUNT_IN_RESERVATION + _FRACTION_TO_NEAR_DEVICE + _MEMORY, "      ")
 
 
 # Annotated, as ansible-test's yamllint takes what is plainly assigned there for a literal.

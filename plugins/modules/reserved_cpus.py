@@ -48,7 +48,8 @@ options:
     default: "0"
   cpu_manager_policy_options:
     description:
-      - The options of the static policy, which also steer what it reserves. For O(method=kubelet).
+      - The options of the static policy, which also steer what it reserves with O(method=kubelet), and of what size
+        RV(largest_pod) is.
     type: dict
     default: {}
 """
@@ -117,6 +118,41 @@ numa_nodes:
   returned: success
   type: dict
   sample: {"0": "0,24", "1": "12,36"}
+largest_pod:
+  description:
+    - What the reservation costs the largest pod. By strategy, the planned one first and then the other, or with
+      O(method=kubelet) for V(kubelet) alone, and by the policy of the topology manager, the largest container of a
+      Guaranteed pod that the empty node admits with the static policy.
+    - A strategy that cannot reserve so many is left out, and so are policies other than V(none) with more than eight
+      NUMA nodes. Empty with O(smt=off).
+  returned: success
+  type: dict
+  sample:
+    spread:
+      none: {"cpus": 44, "refused": ""}
+      best-effort: {"cpus": 44, "refused": ""}
+      restricted: {"cpus": 44, "refused": "23-24"}
+      single-numa-node: {"cpus": 22, "refused": ""}
+    packed:
+      none: {"cpus": 44, "refused": ""}
+      best-effort: {"cpus": 44, "refused": ""}
+      restricted: {"cpus": 44, "refused": ""}
+      single-numa-node: {"cpus": 24, "refused": ""}
+  contains:
+    packed:
+      description: The same for C(spread) and C(kubelet).
+      type: dict
+      contains:
+        restricted:
+          description: The same for the other policies.
+          type: dict
+          contains:
+            cpus:
+              description: How many CPUs the largest container has.
+              type: int
+            refused:
+              description: Smaller numbers of CPUs that are refused, as a list of ranges.
+              type: str
 settings:
   description: The plan in the form that others take.
   returned: success
@@ -140,7 +176,8 @@ settings:
       sample: 0,12,24,36
 """
 
-from typing import Mapping
+from contextlib import suppress
+from typing import Any, Mapping
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, run
 from ..module_utils._base.arguments import Arguments
@@ -151,20 +188,44 @@ from ..module_utils._base.versions import NEWEST_MINOR
 from ..module_utils._kubelet.settings import check_settings
 from ..module_utils._node.reservation_request import RESERVATION, reserve
 from ..module_utils.cpuset import CPUSet
-from ..module_utils.policy.options import parse_static_options, texts_of_options
-from ..module_utils.policy.reservation import Reservation, kubelet_reservation
+from ..module_utils.policy.largest_pod import largest_pods
+from ..module_utils.policy.options import StaticOptions, parse_static_options, texts_of_options
+from ..module_utils.policy.reservation import PACKED, SPREAD, Reservation, kubelet_reservation
 from ..module_utils.topology.kubelet_view import kubelet_view
 from ..module_utils.topology.model import Topology
 from ..module_utils.topology.sysfs import read_sysfs
 
 
+def largest(tree: Tree, topology: Topology, parameters: Parameters, plan: Reservation) -> dict[str, Any]:
+    """What the largest pod is with the plan, and with that of the other strategy."""
+    if plan.switched_off:
+        return {}
+    plans = {"kubelet": plan}
+    if parameters["method"] != "kubelet":
+        strategy = parameters["strategy"]
+        plans = {strategy: plan}
+        opposite = SPREAD if strategy == PACKED else PACKED
+        # It may be that the other one cannot reserve so many.
+        with suppress(InputError):
+            plans[opposite] = reserve(tree, topology, {**parameters, "strategy": opposite})
+    options, view = options_of(parameters), kubelet_view(topology)
+    return {
+        name: {policy: sizes.to_dict() for policy, sizes in largest_pods(view, made.reserved, options).items()}
+        for name, made in plans.items()
+    }
+
+
+def options_of(parameters: Parameters) -> StaticOptions:
+    """Options of every maturity count: a prediction needs no feature gate."""
+    return parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
+
+
 def predict(topology: Topology, parameters: Parameters) -> Reservation:
-    """What the kubelet reserves. Options of every maturity count: a prediction needs no feature gate."""
-    options = parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
+    """What the kubelet reserves."""
     quantities = {name: parameters[name] for name in ("kube_reserved_cpu", "system_reserved_cpu")}
     check_settings(quantities)
     millicores = sum(map(millis, quantities.values()))
-    reserved = kubelet_reservation(kubelet_view(topology), millicores, options)
+    reserved = kubelet_reservation(kubelet_view(topology), millicores, options_of(parameters))
     return Reservation(reserved, topology.online - reserved, CPUSet(), CPUSet())
 
 
@@ -189,6 +250,7 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
             "switched_off": str(plan.switched_off),
             "split_core": str(plan.split_core),
             "numa_nodes": {str(node.id): str(node.cpus & plan.reserved) for node in topology.numa_nodes},
+            "largest_pod": largest(tree, topology, parameters, plan),
             "settings": {
                 "reserved_system_cpus": reserved,
                 "isolcpus": isolated,

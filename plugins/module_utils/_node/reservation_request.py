@@ -33,6 +33,10 @@ PLANNER: dict[str, Any] = {
 # One way to say how many CPUs.
 _WAYS = ("count", "fraction", "curve")
 
+# In one option, with what is planned beside CPUs.
+AUTO = "auto"
+WITH_MEMORY: dict[str, Any] = {**PLANNER, "memory": {"type": "str", "choices": [AUTO]}}
+
 RESERVATION = Arguments(
     {**PLANNER, "smt": {"type": "str", "choices": ["keep", "off"], "default": "keep"}}, mutually_exclusive=[_WAYS]
 )
@@ -40,7 +44,7 @@ RESERVATION = Arguments(
 # Which CPUs are reserved: named, or planned.
 RESERVED_ARGUMENTS = Arguments(
     # Raw as in the table of settings.
-    {"reserved_system_cpus": {"type": "raw"}, "reservation": {"type": "dict", "options": PLANNER}},
+    {"reserved_system_cpus": {"type": "raw"}, "reservation": {"type": "dict", "options": WITH_MEMORY}},
     mutually_exclusive=[("reserved_system_cpus", "reservation")],
 )
 
@@ -51,13 +55,15 @@ def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | No
     Raises InputError.
     """
     if parameters["reservation"] is not None:
-        return planned_reservation(node, parameters["reservation"]) or None
+        return planned_reservation(node, parameters["reservation"])
     named = parameters["reserved_system_cpus"]
     return None if named is None else named_cpus(named) or None
 
 
-def planned_reservation(node: Node, request: Mapping[str, Any]) -> CPUSet:
-    """The CPUs for a request in the option `reservation`. Raises InputError."""
+def planned_reservation(node: Node, request: Mapping[str, Any]) -> CPUSet | None:
+    """The CPUs for a request in the option `reservation`; None where it asks for memory alone. Raises InputError."""
+    if request.get("memory") and all(request.get(way) is None for way in _WAYS):
+        return None
     call_more_options({name: "%s.%s" % (option("reservation"), name) for name in PLANNER})
     return reserve(node.tree, node.topology, request).reserved
 
@@ -69,7 +75,7 @@ def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reser
     Raises InputError, and RefusedError for a node that is a container without all CPUs.
     """
     check_reach(tree, topology.online)
-    ways = [way for way in ("count", "fraction", "curve") if request.get(way) is not None]
+    ways = [way for way in _WAYS if request.get(way) is not None]
     if len(ways) != 1:
         what = "says in several ways how many CPUs" if ways else "does not say how many CPUs"
         remedy = "give one of count, fraction and curve%s" % (", not " + " and ".join(ways) if ways else "")

@@ -11,7 +11,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from .._base.errors import PERMISSION, NodeError, RefusedError, option
+from .._base.errors import PERMISSION, InputError, NodeError, RefusedError, option
 from .._base.golang import quote
 from .._base.tree import LARGEST_OF_KUBELET, OverlaidTree, Tree
 from .._host.services import missing_files
@@ -78,6 +78,7 @@ from ..state.restored import (
 from ..topology.kubelet_view import CPUTopology
 from .beside_cpus import device_checkpoint, machine_memory
 from .node import PARTITIONING, Node
+from .reserved_memory import memory_list, planned_memory
 
 if TYPE_CHECKING:
     from .._kubelet.settings import SettingsPlan
@@ -421,7 +422,26 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     service = "" if installation is None else service_of(node.tree, installation.distribution)
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
+    answers = [_with_memory_list(node, prediction) for prediction in answers]
     return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
+
+
+def _with_memory_list(node: Node, prediction: Prediction) -> Prediction:
+    """The prediction, whose refusals of reservedMemory have the list that is not refused."""
+    checked = prediction.checked
+    if checked is None or not any(finding.fatal and finding.where == "reservedMemory" for finding in checked.findings):
+        return prediction
+    try:
+        text = "; the whole list is reservedMemory: %s" % memory_list(planned_memory(node, prediction.values))
+    except InputError:
+        return prediction
+
+    def listed(finding: Finding) -> Finding:
+        is_meant = finding.fatal and finding.where == "reservedMemory"
+        return finding._replace(remedy=finding.remedy + text) if is_meant else finding
+
+    checked = checked._replace(before=list(map(listed, checked.before)), after=list(map(listed, checked.after)))
+    return prediction._replace(findings=checked.findings, checked=checked)
 
 
 def _with_places(tree: Tree, installation: Installation, prediction: Prediction) -> Prediction:

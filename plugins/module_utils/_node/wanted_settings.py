@@ -15,12 +15,12 @@ from .._base.arguments import Arguments
 from .._kubelet.settings import SETTINGS, check_settings
 from ..policy.options import texts_of_options
 from .node import Node
-from .reservation_request import PLANNER, planned_reservation
+from .reservation_request import WITH_MEMORY, planned_reservation
 
 SETTINGS_ARGUMENTS = Arguments(
     {
         **{name: dict(setting.argument) for name, setting in SETTINGS.items()},
-        "reservation": {"type": "dict", "options": PLANNER},
+        "reservation": {"type": "dict", "options": WITH_MEMORY},
     },
     mutually_exclusive=[("reserved_system_cpus", "reservation")],
 )
@@ -36,6 +36,15 @@ def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bo
         if SETTINGS[name].argument["type"] == "dict":
             wanted[name] = texts_of_options(value)
     check_settings(wanted)
-    if parameters["reservation"] is not None and (node.installation is not None or not needs_kubelet):
-        wanted["reserved_system_cpus"] = str(planned_reservation(node, parameters["reservation"]))
+    request = parameters["reservation"]
+    if request is None or (node.installation is None and needs_kubelet):
+        return wanted
+    reserved = planned_reservation(node, request)
+    if reserved is not None:
+        wanted["reserved_system_cpus"] = str(reserved)
+    if request.get("memory") and node.installation is not None:
+        # Imported here: most nodes have no memory reserved, and it is much.
+        from .reserved_memory import memory_settings
+
+        wanted.update(memory_settings(node, wanted))
     return wanted

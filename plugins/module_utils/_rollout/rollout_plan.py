@@ -29,7 +29,7 @@ from .._kubelet.configuration import Configuration
 from .._kubelet.placement import plan_files, touched_files
 from .._kubelet.settings import SETTINGS, WOULD_NOT_START, found_settings, needed_config, plan_settings
 from .._kubelet.start.findings import Finding, Unknown
-from .._kubelet.start.predict import Prediction
+from .._kubelet.start.predict import Prediction, Starts
 from .._node.drift import (
     BACK,
     CLEAN,
@@ -76,7 +76,8 @@ from .._node.start_check import (
 from .._owners import owners
 from .._owners.conflicts import refusals
 from ..cpuset import CPUSet
-from ..state.acceptance import CPUManagerConfig, readable
+from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
+from ..state.acceptance import STATIC, CPUManagerConfig, readable
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
 
@@ -295,6 +296,7 @@ def _rollout_plan(
             *notes,
             *_owner_notes(node, configuration),
             *_restart_notes(node, answer, observed),
+            *([] if starts is None else _size_notes(node, checkpoint, starts)),
         ],
         "starts": starts_after,
         "findings": [finding.to_dict() for finding in findings],
@@ -535,6 +537,33 @@ def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
     from .._node.owners_found import contradiction_notes
 
     return contradiction_notes(node, configuration)
+
+
+def _size_notes(node: Node, checkpoint: bytes | None, starts: Starts) -> list[str]:
+    """On pods that have CPUs now and are too large for what the planned reservation leaves of NUMA nodes."""
+    checked, values = starts.planned.checked, starts.planned.values
+    config, policy = None if checked is None else checked.cpu_manager, values.get("topologyManagerPolicy")
+    if (
+        checked is None
+        or config is None
+        or config.policy_name != STATIC
+        or policy not in (RESTRICTED, SINGLE_NUMA_NODE)
+    ):
+        return []
+    found = starts.found
+    is_as_before = found.checked is not None and found.checked.cpu_manager == config
+    state = readable(checkpoint).state
+    if state is None or not state.assignments or (is_as_before and found.values.get("topologyManagerPolicy") == policy):
+        return []
+    # Imported here: most plans change no reservation under which pods have CPUs.
+    from ..policy.largest_pod import largest_pods, lost_owners
+
+    sizes = largest_pods(node.machine().topology, config.reserved, checked.options, [policy]).get(policy)
+    owners = [] if sizes is None else lost_owners(state.assignments, sizes, values.get("topologyManagerScope") == POD)
+    text = (
+        "pod %s has %d CPUs of its own, and this node would not admit it again: with the reservation %s, %s admits %s"
+    )
+    return [text % (owner, cpus, config.reserved, policy, sizes) for owner, cpus in owners]
 
 
 def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | None) -> list[str]:

@@ -9,19 +9,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Mapping, NamedTuple
 
-from ...module_utils._kubelet.settings import TOPOLOGY_MANAGER_POLICIES
+from ...module_utils._base.errors import InputError
+from ...module_utils._base.versions import NEWEST_MINOR
+from ...module_utils._kubelet.settings import STATIC_MEMORY, TOPOLOGY_MANAGER_POLICIES
+from ...module_utils.cpuset import CPUSet
 from ...module_utils.policy.hints import MOST_NUMA_NODES
+from ...module_utils.policy.largest_pod import largest_pods
 from ...module_utils.policy.options import (
     FULL_PCPUS_ONLY,
     MANAGER_SINCE,
     MAX_NUMA_NODES,
     PREFER_UNCORE,
     STRICT_RESERVATION,
+    parse_static_options,
 )
 from ...module_utils.policy.reservation import PACKED, SPREAD, CurveStep, count_by_curve, plan_reservation
 from ...module_utils.state.acceptance import NONE, STATIC
+from ...module_utils.topology.kubelet_view import kubelet_view
 from ...module_utils.topology.model import Group, Topology
 
 # The shape of a node: what of its topology decides which settings fit. Pure.
@@ -195,8 +202,14 @@ def propose(shape: Shape, topology: Topology, minor: int, wish: SettingsWish) ->
     # What is left of it on these machines.
     is_aligned = alignment[0].value != NONE
     is_static = not one_core and (wish.workload != BATCH or wish.share_cores is False or is_aligned)
-    lines = [_policy(wish, is_static, one_core), _options(shape, minor, wish, is_static), *alignment]
-    lines.append(_no_reservation(shape) if one_core else _reservation(topology, wish))
+    options = _options(shape, minor, wish, is_static)
+    lines = [_policy(wish, is_static, one_core), options, *alignment]
+    if wish.reservation.get("memory") and not one_core:
+        why = "Guaranteed pods get memory of the NUMA nodes of their CPUs; the reservation below plans reservedMemory."
+        lines.append(Line(PREFIX + "memory_manager_policy", STATIC_MEMORY, why))
+    lines.append(
+        _no_reservation(shape) if one_core else _reservation(topology, wish, alignment[0].value, options.value)
+    )
     # Without reserved CPUs there is nowhere to keep it.
     if wish.housekeeping and not one_core:
         why = "The playbook housekeeping keeps the host's own work on the reserved CPUs, with these layers."
@@ -300,7 +313,7 @@ def _no_reservation(shape: Shape) -> Line:
     return Line(PREFIX + "reserved_system_cpus", "", why)
 
 
-def _reservation(topology: Topology, wish: SettingsWish) -> Line:
+def _reservation(topology: Topology, wish: SettingsWish, alignment: str, options: Mapping[str, str]) -> Line:
     """A count of CPUs, which each node plans from its own topology."""
     asked = {"strategy": _STRATEGY[wish.workload], **wish.reservation}
     split = bool(asked.get("allow_split_core"))
@@ -312,9 +325,32 @@ def _reservation(topology: Topology, wish: SettingsWish) -> Line:
         value["near_device"] = asked["near_device"]
     if split:
         value["allow_split_core"] = True
+    if asked.get("memory"):
+        # Each node finds it out from its own memory and what its kubelet reserves.
+        value["memory"] = asked["memory"]
     why = "%d of %d CPUs for the system and Kubernetes: %s." % (len(planned.reserved), len(topology.online), how)
     where = _WHY_STRATEGY.get((wish.workload, asked["strategy"]), "Laid out as was asked for.")
-    return Line(PREFIX + "reservation", value, "%s %s" % (why, where))
+    cost = ""
+    if alignment in (_RESTRICTED, _SINGLE):
+        cost = _largest_pods(topology, planned.reserved, value, alignment, options)
+    return Line(PREFIX + "reservation", value, "%s %s%s" % (why, where, cost))
+
+
+def _largest_pods(
+    topology: Topology, reserved: CPUSet, asked: Mapping[str, Any], alignment: str, options: Mapping[str, str]
+) -> str:
+    """What the reservation costs the largest pod, and what the other strategy would; empty where that is too much."""
+    view, parsed = kubelet_view(topology), parse_static_options(options, NEWEST_MINOR, True)
+    sizes = largest_pods(view, reserved, parsed, [alignment]).get(alignment)
+    if sizes is None:
+        return ""
+    opposite, text = SPREAD if asked["strategy"] == PACKED else PACKED, ""
+    # It may be that the other one cannot reserve so many.
+    with suppress(InputError):
+        split = bool(asked.get("allow_split_core"))
+        reserved = plan_reservation(topology, asked["count"], opposite, allow_split_core=split).reserved
+        text = "; with %s, %s" % (opposite, largest_pods(view, reserved, parsed, [alignment])[alignment])
+    return " The largest pod that %s admits has %s%s." % (alignment, sizes, text)
 
 
 def _count(topology: Topology, asked: Mapping[str, Any]) -> tuple[int, bool, str]:

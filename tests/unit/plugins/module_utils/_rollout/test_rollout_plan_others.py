@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift import (
     RECONCILE,
     RESET_CHECKPOINT,
@@ -26,7 +27,22 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
     rollout_report,
     running_kubelet,
 )
-from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import EMPTY, SOUND, Saved, cgroups, write_saved
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
+from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
+from ansible_collections.kubenode.cpu_manager.tests.machines.planned import plan
+from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
+    CHECKPOINT,
+    CONFIG,
+    EMPTY,
+    SOUND,
+    Saved,
+    cgroups,
+    write_saved,
+)
 
 DRA = {"/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock": ""}
 BALLOONS = {"/var/lib/nri-resource-policy/cache": '{"PolicyName": "balloons"}'}
@@ -102,3 +118,29 @@ def test_cpusets_are_not_taken_back(tmp_path: Path) -> None:
 
 def test_no_kubelet_runs(tmp_path: Path) -> None:
     assert running_kubelet(node(EMPTY, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "scope", "reserved", "notes"),
+    [
+        ("restricted", "container", "0,24", 0),
+        ("restricted", "container", "0,12,24,36", 1),
+        ("restricted", "pod", "0,12,24,36", 1),
+        ("single-numa-node", "container", "0,12,24,36", 1),
+        ("best-effort", "container", "0,12,24,36", 0),
+        ("restricted", "container", "0-1,24-25", 0),
+    ],
+)
+def test_a_pod_that_would_not_come_back_to_its_node_is_named(
+    tmp_path: Path, policy: str, scope: str, reserved: str, notes: int
+) -> None:
+    """It has all of a NUMA node, of which the wanted reservation takes a core."""
+    write_machine(tmp_path, "2s1n12c2t")
+    settings = "cpuManagerPolicy: static\nreservedSystemCPUs: 0,24\ntopologyManagerPolicy: restricted\n"
+    write(tmp_path, CONFIG, HEADER + settings)
+    own = CPUSet.parse("12-23,36-47")
+    write(tmp_path, CHECKPOINT, write_checkpoint("static", State(CPUSet.parse("0-11,24-35"), {"uid-db": {"db": own}})))
+    wanted = {"topology_manager_policy": policy, "topology_manager_scope": scope, "reserved_system_cpus": reserved}
+    said = [note for note in plan(Tree(str(tmp_path)), **wanted)["notes"] if "would not admit it again" in note]
+    assert len(said) == notes
+    assert all(note.startswith("pod uid-db") and "has 24 CPUs of its own" in note for note in said)

@@ -163,6 +163,15 @@ def test_latency_has_a_core_of_each_numa_node(machine: str, count: int) -> None:
         assert all(reserved & node.cpus for node in topology.numa_nodes)
 
 
+@pytest.mark.parametrize(("reservation", "policy"), [({"memory": "auto"}, "Static"), ({}, None)])
+def test_the_memory_manager_is_proposed_where_its_memory_is_planned(
+    reservation: dict[str, str], policy: str | None
+) -> None:
+    found = settings("2s1n4c2t", reservation=reservation)
+    assert found.get("memory_manager_policy") == policy
+    assert found["reservation"].get("memory") == reservation.get("memory")
+
+
 def test_a_share_that_was_asked_for_and_another_strategy_are_taken_to_the_letter() -> None:
     for asked in ({"curve": [{"fraction": 0.0001}]}, {"fraction": 0.0001}, {"count": 2}, {"strategy": "packed"}):
         assert settings("2s1n12c2t", reservation=asked)["reservation"]["count"] == 2
