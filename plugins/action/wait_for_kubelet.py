@@ -30,8 +30,16 @@ class ActionModule(GuardedAction):
         if starts:
             service = {"name": given.get("service", "kubelet"), "state": "started"}
             started = self.run_builtin("service", service, task_vars)
+            # A unit that has failed too often is not started again before systemd has forgotten that.
+            if started.get("failed") and not self._task.check_mode and self._is_forgotten(service["name"], task_vars):
+                started = self.run_builtin("service", service, task_vars)
         # Nobody has started it in check mode, or where it is somebody else's.
         if not starts or self._task.check_mode or started.get("failed") or started.get("unreachable"):
             return started
         result = dict(self._execute_module(_MODULE, given, task_vars=task_vars))
         return {**result, "changed": bool(started.get("changed"))}
+
+    def _is_forgotten(self, service: str, task_vars: Mapping[str, Any]) -> bool:
+        """Let systemd forget how often a unit has failed. False where there is no such unit, or no systemd."""
+        command = {"argv": ["systemctl", "reset-failed", "--", "%s.service" % service]}
+        return not self.run_builtin("command", command, task_vars).get("failed", False)

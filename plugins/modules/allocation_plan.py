@@ -491,8 +491,8 @@ exact:
     - Devices of different NUMA nodes between which a plugin can choose are not known.
     - Pods with C(spec.resources) go by the gates C(PodLevelResources) and C(PodLevelResourceManagers) of the kubelet.
       What managers give to such a pod as a whole is not known.
-    - The rules are tested against kubelets of 1.33 to 1.36; another or an unknown version is a note of its own, which
-      says what is known of it.
+    - The rules are tested against kubelets of 1.33 to 1.36. The plan of another version is not exact, and a note says
+      what is known of it. Of an unknown version, 1.36 is assumed, which is a note, too.
   returned: success
   type: bool
   sample: true

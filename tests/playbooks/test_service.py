@@ -299,3 +299,44 @@ def test_a_checkpoint_in_use_ends_it_before_the_stop(story: Story) -> None:
     assert "kubelet_discard_assignments: true" in failure[1]
     assert "container app: CPUs 1,5: the policy none gives no exclusive CPUs" in failure[1]
     assert story.after["in-use"] == story.before["in-use"]
+
+
+# As a unit of systemd that has hit its start limit, which a restart of a handler is refused for.
+LIMITED = """\
+#!/bin/sh
+case $1 in
+start) [ -e {reset} ] || {{ echo "start request repeated too quickly" >&2; exit 1; }}; touch {started} ;;
+status) [ -e {started} ] || exit 3 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_kubelet_that_failed_too_often_is_started_once_its_files_are_mended(
+    tmp_path: Path, private_services: None, knows: bool
+) -> None:
+    """knows: whether there is a unit of this name."""
+    make_node(tmp_path / "node", MACHINE)
+    reset, started = tmp_path / "reset", tmp_path / "started"
+    script = LIMITED.format(reset=shlex.quote(str(reset)), started=shlex.quote(str(started)))
+    program = tmp_path / "bin/systemctl"
+    program.parent.mkdir()
+    asked = "reset-failed -- kubelet-limited.service"
+    program.write_text('#!/bin/sh\n%s && [ "$*" = "%s" ] && touch %s\n' % (str(knows).lower(), asked, reset), "ascii")
+    program.chmod(0o755)
+    wait = {
+        "kubenode.cpu_manager.wait_for_kubelet": {
+            "root": str(tmp_path / "node"),
+            "service": "kubelet-limited",
+            "start": True,
+            "seconds": 0,
+            "timeout": 0,
+        },
+        "environment": {"PATH": "%s:%s" % (program.parent, os.environ["PATH"])},
+    }
+    prefix = private_init(tmp_path, {"kubelet-limited": script})
+    plays = play(pre_tasks=[SERVICE_MANAGER], tasks=[wait])
+    run = ansible_playbook(tmp_path / "run", plays, {"node": {}}, prefix=prefix)
+    assert started.exists() is knows, run.account()
+    # Nothing runs there, whatever has been started.
+    assert ("repeated too quickly" in run.last("node")["msg"]) is not knows, run.account()

@@ -33,6 +33,11 @@ def minor_version(version: str, name: str = "kubelet_version") -> int:
     return int(parts[1])
 
 
+def is_tested(minor: int) -> bool:
+    """Whether answers of a kubelet 1.`minor` were replayed, so that what is predicted of one is exact."""
+    return OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR
+
+
 def version_notes(
     minor: int, is_assumed: bool = False, why: str = "the newest whose answers were replayed"
 ) -> list[str]:
@@ -49,7 +54,7 @@ def version_notes(
                 % (minor, why, option("kubelet_version")),
             )
         )
-    if not OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR:
+    if not is_tested(minor):
         notes.append(Note("version-untested", "%s: %s" % (_how_known(minor), _TRY)))
     return notes
 

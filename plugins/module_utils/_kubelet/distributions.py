@@ -72,6 +72,10 @@ class Distribution(NamedTuple):
     place: str = FILE
     # The directory of the patches with which the configuration file is made anew, by upgrades.
     patches_dir: str | None = None
+    # The distribution whose files and whose running kubelet this one has, too: its marks tell them apart.
+    like: str = ""
+    # Its kubelet is a changed one, whose shared pool never has the reserved CPUs.
+    is_partitioned: bool = False
     # Its kubelet goes on with feature gates that it does not have: openshift/kubernetes only logs them.
     warns_of_gates: bool = False
     # Where to change what is not to be changed on the node, or what else would undo a change there.
@@ -144,6 +148,28 @@ DISTRIBUTIONS = (
         flag_files=(FlagFile("/etc/default/kubelet", writer="the kubeletConfig of the node pool"),),
         place=NOWHERE,
         pointer="nodes are made anew: use the kubeletConfig of a new node pool",
+    ),
+    # Its kubelet gives the pods of the platform the reserved CPUs.
+    # Source: docs.starlingx.io, kubernetes-cpu-manager-policies.
+    Distribution(
+        "StarlingX",
+        "/var/lib/kubelet/config.yaml",
+        marks=("/etc/platform/platform.conf",),
+        flag_files=_KUBEADM_FLAGS,
+        place=NOWHERE,
+        like="kubeadm",
+        is_partitioned=True,
+        pointer="sysinv writes it anew: lock the host, and use system host-label-assign and host-cpu-modify",
+    ),
+    # Source: candi/bashible of deckhouse/deckhouse.
+    Distribution(
+        "Deckhouse",
+        "/var/lib/kubelet/config.yaml",
+        marks=("/var/lib/bashible",),
+        place=NOWHERE,
+        like="kubeadm",
+        pointer="bashible writes it anew within minutes: use spec.kubelet of the NodeGroup, or for what that has no"
+        " field a NodeGroupConfiguration",
     ),
     Distribution(
         "kubeadm",
@@ -260,15 +286,18 @@ USUAL_PATHS = frozenset(
     if path is not None
 )
 
+_COPIED = frozenset(distribution.like for distribution in DISTRIBUTIONS)
 _OS_RELEASE = "/etc/os-release"
 _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
 
-def running_distribution(command_line: str) -> Distribution | None:
-    """Whose kubelet runs with this command line; None where it is of nobody here."""
-    return next(
-        (distribution for distribution in DISTRIBUTIONS if re.search(_sign_of(distribution), command_line)), None
-    )
+def running_distribution(command_line: str, tree: Tree | None = None) -> Distribution | None:
+    """Whose kubelet runs with this command line on this node; None where it is of nobody here."""
+    signs = (entry for entry in DISTRIBUTIONS if not entry.like and re.search(_sign_of(entry), command_line))
+    found = next(signs, None)
+    if found is None or tree is None or found.name not in _COPIED:
+        return found
+    return next((entry for entry in DISTRIBUTIONS if entry.like == found.name and _is_marked(tree, entry)), found)
 
 
 def _sign_of(distribution: Distribution) -> str:
@@ -281,9 +310,13 @@ def installed_distribution(tree: Tree) -> Distribution | None:
     for distribution in DISTRIBUTIONS:
         if os_id is not None and distribution.os_id == os_id:
             return distribution
-        if any(tree.exists(mark) for mark in marks_of(distribution)):
+        if _is_marked(tree, distribution):
             return distribution
     return None
+
+
+def _is_marked(tree: Tree, distribution: Distribution) -> bool:
+    return any(tree.exists(mark) for mark in marks_of(distribution))
 
 
 def marks_of(distribution: Distribution) -> tuple[str, ...]:

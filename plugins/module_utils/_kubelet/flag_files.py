@@ -244,6 +244,24 @@ def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
     return notes
 
 
+def unread_notes(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int) -> list[str]:
+    """What the unit of a running kubelet gives it that it was not started with: after a change without a restart, or
+    without a daemon-reload before that.
+    """
+    words = unit_words(tree, distribution) if _is_kubelet(arguments) else []
+    given, runs = ({flag.name: flag.value for flag in read_flags(some, "")} for some in (words, arguments))
+    # What systemd or a shell puts in the place of these is not known here.
+    names = [name for name, value in given.items() if not set("$%") & set(value) and runs.get(name) != value]
+    if not names:
+        return []
+    text = (
+        "the kubelet (process %d) was not started with %s as %s has it now, and what is said here goes by the process:"
+        " its next start may be another one; let systemd read the unit again (systemctl daemon-reload), and restart it"
+    )
+    unit = _unit(service_of(tree, distribution))
+    return [Note("kubelet-not-restarted", text % (pid, " and ".join(sorted(names)), unit))]
+
+
 def _replaced_variables(tree: Tree, service: str) -> list[str]:
     """What of a unit's variables does not count: a later drop-in, or any environment file, gives them again."""
     given = read_service(tree, service)

@@ -45,6 +45,8 @@ _K3S = ("k3s", "k3s-server", "k3s-agent")
 _SAYS_AND_ENDS = ("--version", "--help", "-h")
 # As long as Linux takes one, in bytes.
 _LONGEST_PATH = 4096
+# k3s in a user's own service, whose files are in the user's home.
+_ROOTLESS = "--rootless"
 # What Go reads as false.
 _FALSE = ("0", "f", "F", "false", "False", "FALSE")
 
@@ -81,7 +83,9 @@ def search_kubelet(tree: Tree) -> Search:
     others: list[KubeletProcess] = []
     for process in named_kubelets(tree):
         service = doubt = ""
-        if tree.live:
+        if _is_on(process.arguments, _ROOTLESS):
+            doubt = "it is rootless, and its files are those of a user"
+        elif tree.live:
             try:
                 if is_in_container(process.pid):
                     continue
@@ -469,7 +473,7 @@ def find_installation(
     """
     process, notes = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
-    distribution = running_distribution(" ".join(arguments)) if arguments else installed_distribution(tree)
+    distribution = running_distribution(" ".join(arguments), tree) if arguments else installed_distribution(tree)
     unread = ""
     if distribution is None:
         # Imported here: most kubelets are of a distribution with files of its own.
@@ -491,11 +495,13 @@ def find_installation(
     if arguments or may_give_flags(tree, distribution):
         # Imported here: a node that neither runs a kubelet nor gives it flags is read faster without.
         from .effective import CONFIG, CONFIG_DIR, ROOT_DIR, path_of
-        from .flag_files import find_flags, replaced_notes, unit_words
+        from .flag_files import find_flags, replaced_notes, unit_words, unread_notes
 
         words = arguments or tuple(unit_words(tree, distribution))
         flags = find_flags(tree, distribution, arguments, pid)
         notes = (*notes, *replaced_notes(tree, distribution))
+        if process is not None:
+            notes = (*notes, *unread_notes(tree, distribution, arguments, process.pid))
         named_path, config_dir, root = (path_of(flags, name) for name in (CONFIG, CONFIG_DIR, ROOT_DIR))
     usual_path = distribution.config_path
     if usual_path is not None and words and named_path is None and config_path is None:

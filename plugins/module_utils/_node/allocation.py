@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, 
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
-from .._base.versions import NEWEST_MINOR
+from .._base.versions import NEWEST_MINOR, is_tested
 from .._cgroup.kubepods import GUARANTEED
 from .._containers.pods import APP, INIT, Container, Pod, in_order_of_start
 from .._kubelet.configuration import API_VERSION, KIND, Configuration
@@ -291,7 +291,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
         "devices": devices,
         "throttling": _throttling(manager, question, settings),
         "isolated": _isolated(question, policy, settings),
-        "exact": not limits,
+        "exact": not limits and is_tested(minor),
         "limits": (first, limits),
         "notes": notes,
         "before": before.to_text() + text,

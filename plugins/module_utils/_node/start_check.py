@@ -633,7 +633,7 @@ def with_states(
                 checkpoint, node.checkpoint_path, checked, node.machine(), writer, node.topology.offline
             ),
         ),
-        *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node.checkpoint_path, checked)),
+        *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node, checked)),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
     findings = [entry for entry in found if isinstance(entry, Finding)]
@@ -697,10 +697,10 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 # --- the checkpoint --------------------------------------------------------------------------------------
 
 
-def _partitioning_doubt(content: object, path: str, checked: Checked) -> Iterator[Unknown]:
+def _partitioning_doubt(content: object, node: Node, checked: Checked) -> Iterator[Unknown]:
     """Whether an older kubelet of OpenShift takes its own default set, which is without the reserved CPUs."""
     config = checked.cpu_manager
-    if config is None or not config.is_partitioned or config.minor >= _PARTITIONED_SINCE:
+    if config is None or config.minor >= _PARTITIONED_SINCE or not node.tree.exists(PARTITIONING):
         return
     if not isinstance(content, bytes) or judge(content, config).verdict == REFUSED:
         return
@@ -711,7 +711,7 @@ def _partitioning_doubt(content: object, path: str, checked: Checked) -> Iterato
             " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
             " follows no boot: %s"
         )
-        yield Unknown(text % (PARTITIONING, plain.reason), path)
+        yield Unknown(text % (PARTITIONING, plain.reason), node.checkpoint_path)
 
 
 def checkpoint_findings(

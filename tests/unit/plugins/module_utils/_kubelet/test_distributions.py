@@ -125,7 +125,20 @@ def test_told_by_its_process(name: str | None, command_line: str) -> None:
 
 
 def test_every_distribution_has_a_command_line_here() -> None:
-    assert {name for name, _line in COMMAND_LINES} == {None, *(distribution.name for distribution in DISTRIBUTIONS)}
+    told = {distribution.name for distribution in DISTRIBUTIONS if not distribution.like}
+    assert {name for name, _line in COMMAND_LINES} == {None, *told}
+
+
+@pytest.mark.parametrize("name", [distribution.name for distribution in DISTRIBUTIONS if distribution.like])
+def test_a_vendor_that_has_the_files_of_kubeadm_is_told_by_its_marks(name: str, tmp_path: Path) -> None:
+    """Another program takes back within minutes what is written there."""
+    line = "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml"
+    tree = Tree(str(tmp_path))
+    assert name_of(running_distribution(line, tree)) == "kubeadm"
+    write(tmp_path, marks_of(by_name(name))[0])
+    assert name_of(running_distribution(line, tree)) == name
+    assert name_of(running_distribution("/usr/local/bin/k3s server", tree)) == "k3s"
+    assert by_name(name).place == NOWHERE
 
 
 # --- its service ------------------------------------------------------------------------------------

@@ -137,6 +137,16 @@ def test_two_saved_kubelets(tmp_path: Path) -> None:
     assert notes == ("2 kubelets run (processes 100, 101); what is said here is of process 100",)
 
 
+@pytest.mark.parametrize("flag", ["--rootless", "--rootless=true"])
+def test_a_rootless_k3s_is_not_the_kubelet_of_the_node(tmp_path: Path, flag: str) -> None:
+    """Its files are in the home of a user: nothing is to be written to /etc/rancher, which it does not read."""
+    tree = node(tmp_path, "/usr/local/bin/k3s server " + flag)
+    found = search_kubelet(tree)
+    assert found.kubelet is None
+    assert "is called k3s and does not count as one: it is rootless" in found.notes[0]
+    assert find_kubelet(node(tmp_path / "other", "/usr/local/bin/k3s server --rootless=false")) is not None
+
+
 def test_a_path_that_is_no_text(tmp_path: Path) -> None:
     """Its bytes lead to the file."""
     name = b"/etc/caf\xe9-\xc3\xa9.yaml"

@@ -181,3 +181,32 @@ def test_the_program_of_the_unit_says_its_version_if_it_is_roots(
     distribution = installation.distribution._replace(services=("kubelet",))
     assert stopped_version(tree, distribution, run) == version
     assert asked == ([[path, "--version"]] if version else [])
+
+
+RUNNING = "/usr/bin/kubelet --config=/opt/kubelet.yaml"
+
+
+@pytest.mark.parametrize(
+    ("in_unit", "runs", "names"),
+    [
+        ("--config=/opt/kubelet.yaml", "", ""),
+        ("--config=/opt/kubelet.yaml --cpu-manager-policy=static", "--cpu-manager-policy=none", "--cpu-manager-policy"),
+        (
+            "--config=/opt/kubelet.yaml --kube-reserved=cpu=1 --cpu-manager-policy=static",
+            "",
+            "--cpu-manager-policy and --kube-reserved",
+        ),
+        # What nobody here knows, what no file gives, and what only the process has.
+        ("--config=/opt/kubelet.yaml --token=x", "--token=y", ""),
+        ("--config=/opt/kubelet.yaml --reserved-cpus=$(cat /x)", "--reserved-cpus=0", ""),
+        ("--config=/opt/kubelet.yaml", "--cpu-manager-policy=static", ""),
+    ],
+)
+def test_a_kubelet_that_was_restarted_without_a_daemon_reload_does_not_run_as_its_unit_says(
+    root: Path, in_unit: str, runs: str, names: str
+) -> None:
+    write(root, UNIT + ".d/10-args.conf", ('[Service]\nEnvironment="ARGS=%s"\n' % in_unit).encode())
+    write(root, "proc/7/cmdline", "\0".join([*RUNNING.split(), *runs.split()]).encode())
+    notes = [note for note in Node(Tree(str(root)), minor=33).own_notes() if "daemon-reload" in note]
+    assert len(notes) == bool(names)
+    assert all("was not started with %s as the unit kubelet.service has it now" % names in note for note in notes)

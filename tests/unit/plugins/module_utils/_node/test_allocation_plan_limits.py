@@ -179,3 +179,8 @@ def test_a_pod_that_has_its_cpus_keeps_them() -> None:
     state = State(cpus("0-9,11-15"), {"a": {"c": cpus("10")}})
     pod = asking("a", GPU, cpu="1")
     assert limits(ask(pod, checkpoint=write_checkpoint("static", state), topology_manager_policy="restricted")) == []
+
+
+@pytest.mark.parametrize(("minor", "exact"), [(20, False), (32, False), (33, True), (36, True), (37, False)])
+def test_a_plan_for_a_version_whose_answers_were_never_replayed_is_not_exact(minor: int, exact: bool) -> None:
+    assert ask(manifest("a"), minor=minor)["exact"] is exact

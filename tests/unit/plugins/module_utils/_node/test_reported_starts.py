@@ -545,3 +545,20 @@ def test_flags_that_another_file_takes_the_place_of_are_named(root: Path, path: 
     notes = [note for note in start_report(node(root, 33), {})["notes"] if "takes the place" in note]
     begin = "%s: its ARGS takes the place of that of %s, so that %s" % (root / path, root / DROP_IN, lost)
     assert [note.startswith(begin) for note in notes] == ([True] if lost else [])
+
+
+# --- a vendor's kubelet --------------------------------------------------------------------------------------
+
+
+def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Path) -> None:
+    """Its shared pool never has the reserved CPUs, which it gives to pods of the platform."""
+    write(root, CONFIG, HEADER + "cgroupDriver: systemd\ncpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
+    write(root, CHECKPOINT, state("1-3,5-7"))
+    for minor in (29, 33):
+        assert told(root, minor)[0] is False
+    write(root, "etc/platform/platform.conf", "nodetype=worker\n")
+    for minor in (29, 33):
+        assert told(root, minor)[0] is True
+    assert [row["subject"] for row in drift_of(root, {})["drift"]] == []
+    elsewhere = rollout_report(node(root, 33), {"cpu_manager_policy": "none"}, ChangeTerms())["elsewhere"]
+    assert elsewhere["name"] == "StarlingX"
