@@ -41,8 +41,10 @@ SEED ?= 1
 VENV := .venv
 MAIN := $(VENV)/.main
 TESTING := $(VENV)/.testing
-LINK := build/collections/ansible_collections/kubenode/cpu_manager
-KUBERNETES_CORE := build/collections/ansible_collections/kubernetes/core
+# Ansible finds collections by the place they are in; the checkout may be anywhere.
+COLLECTIONS := $(shell $(PYTHON) tests/collection_path.py)
+LINK := $(COLLECTIONS)/ansible_collections/kubenode/cpu_manager
+KUBERNETES_CORE := $(COLLECTIONS)/ansible_collections/kubernetes/core
 RESULTS := build/results
 SITE ?= build/docs
 BEGAN := $(shell date +%s)
@@ -51,7 +53,7 @@ CHOSEN = $(if $(SHARE),$(firstword $(subst /, ,$(SHARE))),$(SHARES))
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
-export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/build/collections
+export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
 export STRICT
 export JOBS
 # Kept for the next clone.
@@ -250,7 +252,7 @@ import-check: $(TESTING) ## Have the importer of the servers of collections chec
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf $(VENV) build demo/output tests/output .ansible .cache .coverage* .hypothesis
+	rm -rf $(VENV) $(COLLECTIONS) build demo/output tests/output .ansible .cache .coverage* .hypothesis
 	find . \( -name __pycache__ -o -name '.*_cache' \) -type d -prune -exec rm -rf {} +
 
 $(MAIN): requirements.txt
@@ -269,9 +271,13 @@ $(TESTING): requirements-test.txt $(MAIN)
 	@touch $(MAIN) $@
 
 $(KUBERNETES_CORE): tests/running/fetch_collection | $(TESTING)
-	@python tests/running/fetch_collection kubernetes.core build/collections
+	@python tests/running/fetch_collection kubernetes.core $(COLLECTIONS)
 
-# Ansible finds collections by the place they are in; the checkout may be anywhere.
+.PHONY: link
+link: $(LINK)
+
+# What does not ask where it is finds it in build/collections.
 $(LINK):
-	@mkdir -p $(@D)
-	@ln -sfn ../../../.. $@
+	@mkdir -p $(@D) build
+	@ln -sfn $(CURDIR) $@
+	@test -d build/collections || ln -sfn $(COLLECTIONS) build/collections

@@ -21,6 +21,8 @@ from typing import Any, Callable
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
+
 from .commands import check_literal, check_shell
 from .pages import CHECKOUT, Block, blocks, literals, name_of, pages
 from .values import check_yaml, playbook_of
@@ -106,7 +108,7 @@ def test_playbooks_and_tasks_have_the_syntax_of_ansible(tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build" / "collections"),
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
     }
     done = subprocess.run(
         ["ansible-playbook", "--syntax-check", "-i", "localhost,", *sorted(map(str, files))],

@@ -25,6 +25,7 @@ from ansible.playbook.play import Play
 from ansible.playbook.task import Task
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN, misspelled
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 
 from .pages import CHECKOUT, pages
 
@@ -69,7 +70,7 @@ def modules() -> dict[str, Any]:
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build" / "collections"),
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
     }
     # One that is no module is left out of the answer.
     done = subprocess.run(

@@ -27,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.be
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._benchmark.run import LOCK, Keeper
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hierarchy import Hierarchy
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone, why_not
 
@@ -63,7 +64,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                cwd=CHECKOUT / "build" / "collections",
+                cwd=COLLECTIONS,
                 start_new_session=True,
             )
         )

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple, Sequence
 
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.support import pythons
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ class Environment(NamedTuple):
             "PATH": os.pathsep.join([str(self.programs), os.environ["PATH"]]),
             "VIRTUAL_ENV": str(self.directory),
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "build" / "collections"),
+            "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
             "NO_COLOR": "1",
         }
 

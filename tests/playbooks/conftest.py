@@ -18,6 +18,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.machines.demo import write_demo_fleet
 
 # Fixtures are used by their names.
@@ -67,7 +68,7 @@ def ansible_playbook(
     playbook: str | Sequence[Mapping[str, Any]],
     hosts: Mapping[str, Mapping[str, Any]],
     *arguments: str,
-    collections: Path = CHECKOUT / "build" / "collections",
+    collections: Path = COLLECTIONS,
     prefix: Sequence[str] = (),
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Run:

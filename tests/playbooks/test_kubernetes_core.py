@@ -21,11 +21,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.action.kubernetes_core_che
     LIBRARY_VERSION,
     is_at_least,
 )
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 
 from .conftest import CHECKOUT, CopyOf, Result, Run, ansible_playbook, fingerprint, play, task
 from .test_become import make_sudo, modules
 
-REAL = CHECKOUT / "build" / "collections" / "ansible_collections" / "kubernetes" / "core"
+REAL = COLLECTIONS / "ansible_collections" / "kubernetes" / "core"
 OLD_COLLECTION, OLD_LIBRARY = "2.3.2", "12.0.1"
 INSTALL_COLLECTION = "ansible-galaxy collection install --upgrade 'kubernetes.core:>=%s'" % COLLECTION_VERSION
 CHECK = "Make sure that nodes can be drained and uncordoned"

@@ -16,6 +16,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import IS_FULL
 
 from .conftest import CHECKOUT, HERE, ansible_playbook, play, task
@@ -57,6 +58,6 @@ def test_what_is_found_fast_is_what_ansible_finds() -> None:
     ]
     assert len(modules) > 20
     command = [sys.executable, str(HERE / "packed_files.py"), *map(str, modules if IS_FULL else modules[::8])]
-    collections = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build/collections")}
+    collections = {"ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS)}
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **collections})
     assert json.loads(told.stdout) == {}

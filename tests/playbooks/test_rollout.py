@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.machines.command import main as write_machine
 
 from .conftest import CHECKOUT, Run, fingerprint
@@ -269,7 +270,7 @@ def test_demo(tmp_path: Path) -> None:
             **os.environ,
             "PATH": "%s:%s" % (Path(sys.executable).parent, os.environ["PATH"]),
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-            "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / "build/collections"),
+            "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
             "NO_COLOR": "1",
         },
     )

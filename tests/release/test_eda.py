@@ -23,6 +23,7 @@ import yaml
 from ansible.release import __version__
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.ports import LOOPBACK, take_ports
+from ansible_collections.kubenode.cpu_manager.tests.collection_path import COLLECTIONS
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.bad_nodes import CHECKPOINT, checkpoint, make_node
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import fingerprint
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import TOOL, lacking
@@ -82,7 +83,7 @@ class Rulebook:
         variables = {
             **os.environ,
             "PATH": "%s:%s" % (self.programs, os.environ["PATH"]),
-            "ANSIBLE_COLLECTIONS_PATH": str(checkout() / "build/collections"),
+            "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         }
         variables.pop("ANSIBLE_CONFIG", None)
         command = ["ansible-rulebook", "--rulebook", "rulebooks/alerts.yml", "--inventory", "../inventory.json"]
