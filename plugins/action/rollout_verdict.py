@@ -273,7 +273,9 @@ class ActionModule(GuardedAction):
             clusters.append(found._replace(name=name) if len(asked) > 1 else found)
         # A gate does not open where nobody could look.
         if unread and (not clusters or fail_on != NEVER):
-            raise unread[0].adding("what becomes of the pods is not known, and no node was changed")
+            first = unread[0]
+            what = "%s; what becomes of the pods is not known, and no node was changed" % first.what
+            raise NodeError(what, first.where, first.remedy or _UNREAD_CLUSTER, first.kind)
         return clusters
 
     def _cluster(self, hosts: Sequence[PlannedHost], task_vars: Mapping[str, Any], remarks: Remarks) -> Cluster:
@@ -304,6 +306,10 @@ class ActionModule(GuardedAction):
         return any(mapping(mapping(node).get("spec")).get("unschedulable") for node in nodes)
 
 
+_UNREAD_CLUSTER = (
+    "set kubelet_kubeconfig to the cluster's kubeconfig on kubelet_api_host, and kubelet_kube_context to its context,"
+    " or let the nodes tell of their pods with cpu_manager_impact_from=nodes"
+)
 _OTHER_API_HOST = "left out, as their API server is not asked from %s, which a run of their own with --limit does: %%s"
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
@@ -22,12 +22,18 @@ from ..module_utils._kubelet.settings import SETTINGS, check_settings
 from ..module_utils._node.reservation_request import PLANNER
 from ..module_utils.policy.options import texts_of_options
 from .controller_action import validated
+from .impact.gate import checked_waivers as waivers_of_impact
+from .report.results import checked_waivers as waivers_of_report
 from .variables import misspelled
 from .yaml_of_others import check_size
 
 _ROLES = Path(__file__).resolve().parents[2] / "roles"
 _PREFIX = "kubelet_"
 _VAULT = b"$ANSIBLE_VAULT"
+_WAIVERS: Mapping[str, Callable[[Sequence[object], str], object]] = {
+    "drift_report_waivers": waivers_of_report,
+    "cpu_manager_impact_waivers": waivers_of_impact,
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,9 +55,28 @@ def wrong_in_file(path: Path) -> list[str]:
         return ["it cannot be read: %s" % " ".join(str(error).split())]
     if found is None:
         return []
+    if isinstance(found, list) and all(isinstance(play, dict) for play in found):
+        return list(dict.fromkeys(wrong for given in _given_in(found) for wrong in wrong_variables(given)))
     if not isinstance(found, dict):
         return ["it is no mapping of variables; write them as NAME: VALUE"]
-    return wrong_variables({str(name): value for name, value in found.items()})
+    return wrong_variables(_named(found))
+
+
+def _named(variables: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): value for name, value in variables.items()}
+
+
+def _given_in(part: object) -> Iterator[dict[str, Any]]:
+    """Yield the variables of plays, roles, blocks and tasks: of each keyword `vars`."""
+    if isinstance(part, dict):
+        if isinstance(part.get("vars"), dict):
+            yield _named(part["vars"])
+        for name, inner in part.items():
+            if name != "vars":
+                yield from _given_in(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _given_in(inner)
 
 
 def wrong_variables(variables: Mapping[str, Any]) -> list[str]:
@@ -67,7 +92,10 @@ def _wrong_names(variables: Mapping[str, Any]) -> Iterator[str]:
 
 def _wrong_values(variables: Mapping[str, Any]) -> Iterator[str]:
     plain = {name: value for name, value in variables.items() if value is not None and not _has_template(value)}
-    given = {name: value for name, value in plain.items() if name in _arguments()}
+    waivers = {name: value for name, value in plain.items() if name in _WAIVERS and isinstance(value, list)}
+    for name, value in waivers.items():
+        yield from _wrong_waivers(name, value)
+    given = {name: value for name, value in plain.items() if name in _arguments() and name not in waivers}
     # One after the other: what is wrong with a value hides nothing that is wrong with the next.
     values = {}
     for name, value in given.items():
@@ -94,6 +122,15 @@ def _wrong_settings(values: Mapping[str, Any]) -> Iterator[str]:
                     yield str(error)
     finally:
         call_options({})
+
+
+def _wrong_waivers(name: str, waivers: Sequence[object]) -> Iterator[str]:
+    """What the rules of waivers refuse, each alone."""
+    for number, waiver in enumerate(waivers):
+        try:
+            _WAIVERS[name]([waiver], name)
+        except InputError as error:
+            yield str(error).replace(name + "[0]", "%s[%d]" % (name, number), 1)
 
 
 def _has_template(value: object) -> bool:

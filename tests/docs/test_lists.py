@@ -14,6 +14,7 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import SETTINGS_ARGUMENTS
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._programs.reconcile_program import METRICS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import GATES
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN
@@ -46,6 +47,15 @@ def test_the_guide_has_all_metrics_of_the_report() -> None:
     table = text.partition("\nAlerts\n")[2].partition(".. code-block::")[0]
     assert sorted(FIRST_CELL.findall(table)) == sorted(HELP)
     assert set(re.findall(r"kubenode_cpu_\w+", text)) == set(HELP)
+
+
+def test_the_guide_has_all_figures_of_the_role_reconcile() -> None:
+    of_static = re.findall("# HELP (.+?) ", METRICS)
+    source = (CHECKOUT / "plugins/module_utils/_dynamic/program.py").read_text("utf-8")
+    of_dynamic = ["kubenode_cpu_manager_dynamic_" + name for name in re.findall(r'\*_metric\(\s*"(\w+)"', source)]
+    table = (GUIDES / "monitor.rst").read_text("utf-8").partition("   * - figure\n")[2].partition("\n2. ")[0]
+    assert FIRST_CELL.findall(table) == [*of_static, *of_dynamic]
+    assert len(of_dynamic) > 5
 
 
 def test_the_readme_fits_two_screens() -> None:

@@ -28,6 +28,8 @@ _MOST_FINDINGS = 20
 # Above it nodes with the same checks share a row, whatever values they have.
 _MOST_ROWS = 150
 _MOST_REMARKS = 20
+# Of the notes of one check.
+_MOST_TEXTS = 5
 _LONGEST_CELL = 160
 _LONGEST_REMARK = 600
 _DAY = 86400
@@ -339,10 +341,10 @@ def _checks(report: Report) -> Iterator[str]:
     ages = ages_of(report)
     for check, severity, remedy in remedies(report):
         about = report["checks"].get(check)
-        title, page = (cell(part, _LONGEST_REMARK) for part in ((about["title"], about["page"]) if about else ("", "")))
+        title = cell(about["title"], _LONGEST_REMARK) if about else ""
         parts = ["%s (%s)" % (cell(check), cell(severity)), *([": " + title] if title else [])]
         parts += ["; for %s" % counted(ages[check], "day")] if ages.get(check) else []
-        yield "".join([*parts, *(["; see " + page] if page else [])])
+        yield "".join(parts)
         if remedy:
             yield "  " + cell(remedy, _LONGEST_REMARK)
 
@@ -393,7 +395,7 @@ def _remarks(report: Report) -> Iterator[str]:
             elif found["severity"] == NOTE:
                 _add(notes.setdefault(cell(found["check"]), {}), said_in_words(found), host)
     yield from _listed(waivers)
-    yield from _listed(dict(_note(check, texts) for check, texts in notes.items()))
+    yield from _listed({text: hosts for check, texts in notes.items() for text, hosts in _of_note(check, texts)})
     gone = hosts_by_gone(report["gone"])
     yield from _listed({" ".join(["gone:", *map(cell, key)]).rstrip(): hosts for key, hosts in gone.items()})
     without = [line(node["host"]) for node in report["nodes"] if node["state"] == NO_KUBELET]
@@ -424,10 +426,14 @@ def _add(texts: dict[str, list[str]], text: str, host: str) -> None:
         hosts.append(host)
 
 
-def _note(check: str, texts: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
-    hosts = list(dict.fromkeys(host for few in texts.values() for host in few))
-    first = next(iter(texts))
-    return "note: %s: %s" % (check, first if len(texts) == 1 else "%d texts, as: %s" % (len(texts), first)), hosts
+def _of_note(check: str, texts: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the texts of a note, each with its hosts, and as the last one how many more there are."""
+    for text, hosts in list(texts.items())[:_MOST_TEXTS]:
+        yield "note: %s: %s" % (check, text), hosts
+    others = list(texts.values())[_MOST_TEXTS:]
+    if others:
+        hosts = list(dict.fromkeys(host for few in others for host in few))
+        yield "note: %s: %s" % (check, counted(len(others), "more text")), hosts
 
 
 def _listed(texts: Mapping[str, Sequence[str]]) -> Iterator[str]:

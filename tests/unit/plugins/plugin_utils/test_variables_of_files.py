@@ -32,6 +32,7 @@ GOOD: dict[str, Any] = {
     "kubelet_drain": "{{ inventory_hostname != 'a' }}",
     "kubelet_topology_manager_policy": "{{ policies[inventory_hostname] }}",
 }
+WAIVER = {"check": "policy-differs", "reason": "ticket 4711", "until": "2999-12-31"}
 
 
 def test_what_is_right_is_not_named() -> None:
@@ -57,11 +58,36 @@ def test_what_is_right_is_not_named() -> None:
         ({"housekeeping_layers": ["interupts"]}, "housekeeping_layers: "),
         ({"drift_report_fail_on": "always"}, "drift_report_fail_on: "),
         ({"kubelet_verify_seconds": "long"}, "kubelet_verify_seconds: 'long' is no number"),
+        (
+            {"drift_report_waivers": [WAIVER, {**WAIVER, "until": "soon"}]},
+            "drift_report_waivers[1].until: 'soon' is not a date",
+        ),
+        ({"drift_report_waivers": [{**WAIVER, "check": "policy-difers"}]}, "[0]: there is no check policy-difers; did"),
+        ({"drift_report_waivers": [{"check": "policy-differs"}]}, "drift_report_waivers[0]: has no reason"),
+        ({"cpu_manager_impact_waivers": [{"workload": "shop/db"}]}, "cpu_manager_impact_waivers[0]: has no reason"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_variable(variables: dict[str, Any], said: str) -> None:
     (wrong,) = wrong_variables(variables)
     assert said in wrong
+
+
+def test_the_variables_of_a_playbook_are_looked_at(tmp_path: Path) -> None:
+    """Of its plays, roles and tasks, each once."""
+    wrong = {"kubelet_cpu_manager_policy": "statc"}
+    task = {"name": "Do it", "ansible.builtin.debug": {}, "vars": wrong}
+    play = {
+        "hosts": "all",
+        "vars": {"kubelet_cpu_manager_polcy": "static", "kubelet_drain": True},
+        "roles": [{"role": "kubenode.cpu_manager.kubelet", "vars": wrong}],
+        "tasks": [{"block": [task]}],
+    }
+    path = tmp_path / "site.yml"
+    path.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    assert [said.partition(" ")[0] for said in wrong_in_file(path)] == [
+        "kubelet_cpu_manager_polcy",
+        "kubelet_cpu_manager_policy:",
+    ]
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:
