@@ -26,7 +26,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
   - kubenode.cpu_manager.backup
-  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -243,7 +242,6 @@ from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.node import Node
 from ..module_utils._node.start_check import MemoryPlan, memory_loss_error, planned_config
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_journal import RUN, begin_writing, with_what_is_aside
 from ..module_utils.state.acceptance import CPUManagerConfig
 from ..module_utils.state.writing import MODE, format_for, write_checkpoint
 
@@ -251,8 +249,7 @@ GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
-    # The change may have put them aside until the configuration is there: they are judged as they were.
-    node = node_of(with_what_is_aside(tree, parameters["run"]), parameters)
+    node = node_of(tree, parameters)
     path = tree.path(node.checkpoint_path)
     plan, refused, notes = plan_change(node, parameters)
     result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused, "notes": [*notes, *plan.notes]}
@@ -272,8 +269,6 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         backup, keep = parameters["backup"], parameters["backup_keep"]
         check_changes(changes, backup, keep)
         check_stopped(tree, parameters)
-        written = {tree.node_path(change.path): change.after for change in changes}
-        begin_writing(tree, parameters["run"], written, check_mode)
         if not check_mode:
             backups = make_changes(changes, backup, keep)
             if path in backups:
@@ -373,7 +368,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_running_kubelet": {"type": "bool", "default": False},
     "backup": {"type": "bool", "default": True},
     "backup_keep": {"type": "int", "default": 3},
-    **RUN,
 }
 
 

@@ -40,7 +40,6 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.settings
   - kubenode.cpu_manager.backup
-  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes.change
 options:
   kubeadm_patches:
@@ -156,7 +155,6 @@ from ..module_utils._node.drift import describe_drift
 from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.start_check import config_after, memory_plan, predicted_starts, read_sources
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_journal import RUN, begin_writing
 from ..module_utils._saved.files_of_kubelet import shown_difference
 from ..module_utils.state.acceptance import judge
 
@@ -185,9 +183,6 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]
     backup, keep = parameters["backup"], parameters["backup_keep"]
     check_changes(changes, backup, keep)
-    if files:
-        written = {tree.node_path(change.path): change.after for change in changes}
-        begin_writing(tree, parameters["run"], written, check_mode)
     if files and not check_mode:
         result["backup_files"] = make_changes(changes, backup, keep)
         if main in result["backup_files"]:
@@ -207,7 +202,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "backup": {"type": "bool", "default": True},
     "backup_keep": {"type": "int", "default": 3},
     "kubeadm_patches": {"type": "str"},
-    **RUN,
 }
 
 

@@ -25,81 +25,9 @@ extends_documentation_fragment:
   - kubenode.cpu_manager.kubelet
   - kubenode.cpu_manager.hide_names
   - kubenode.cpu_manager.settings
+  - kubenode.cpu_manager.change_terms
   - kubenode.cpu_manager.attributes.info
 options:
-  change:
-    description:
-      - V(rollout) changes the node to the wanted settings, and repairs what the kubelet would refuse.
-      - V(rollback) restores the configuration from before the last change; the wanted settings are ignored.
-    type: str
-    choices: [rollout, rollback]
-    default: rollout
-  rollback_of:
-    description:
-      - With V(rollback) in O(change), the name of the rollout that is undone. A node whose last change was made by a
-        different rollout stays unchanged. By default the last change is undone, whichever rollout made it.
-    type: str
-    default: ''
-  drain:
-    description:
-      - Whether the node may be drained. If not, a change by which running containers would lose exclusive CPUs, or the
-        kubelet would refuse pods that run, is refused.
-    type: bool
-    default: true
-  discard_assignments:
-    description:
-      - Whether running containers may lose their exclusive CPUs, and pods that run be refused, without a drain.
-    type: bool
-    default: false
-  manage_service:
-    description:
-      - Whether the kubelet is stopped before its files are changed. If not, a change of the checkpoint of a running
-        kubelet is refused, because the kubelet would overwrite it.
-    type: bool
-    default: true
-  check_services:
-    description:
-      - Whether the services that a change stops and starts are looked for, if O(manage_service) is true. One that
-        systemd does not have on the node is a refusal. So is one that is not named, where O(root) is not V(/), as it
-        would be a service of the machine that has the files.
-    type: bool
-    default: false
-  service:
-    description:
-      - The service that runs the kubelet. By default that of the node's distribution.
-    type: str
-  runtime_service:
-    description:
-      - The service that runs the container runtime, which is restarted if its configuration changes. By default that of
-        the node's distribution.
-    type: str
-  allow_owners:
-    description:
-      - The programs that may manage CPUs on the node beside the kubelet's static policy, by their ids, such as
-        V(nri-balloons). R(One owner for every CPU, ansible_collections.kubenode.cpu_manager.docsite.owners) lists them.
-        If a program that also writes the cpusets of containers is found and is not in this list, a change to the static
-        policy is refused.
-    type: list
-    elements: str
-    default: []
-  overwrite_edited:
-    description:
-      - As O(kubenode.cpu_manager.rollout_journal#module:overwrite_edited), for the change that is taken back. Without
-        it, a file from which that cannot be taken back is a refusal.
-    type: bool
-    default: false
-  runtime_config:
-    description:
-      - The wanted configuration of the container runtime, with the values of the option
-        O(kubenode.cpu_manager.runtime_config#module:state) of M(kubenode.cpu_manager.runtime_config). By default it is
-        not read.
-      - With V(rollout) in O(change).
-    type: str
-    choices: [present, absent]
-  runtime_version:
-    description:
-      - As O(kubenode.cpu_manager.runtime_config#module:runtime_version).
-    type: str
   trial:
     description:
       - Whether the node's own kubelet tries the start that comes with the change, as with
@@ -459,40 +387,15 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._base.versions import minor_version
 from ..module_utils._node.hidden_names import HIDE_NAMES, shown_node_of
 from ..module_utils._node.module import KUBELET, TRIED
-from ..module_utils._node.runtime import WantedRuntime
 from ..module_utils._node.start_check import ALWAYS, AUTO, NEVER
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
-from ..module_utils._rollout.rollout_plan import (
-    ROLLBACK,
-    ROLLOUT,
-    ChangeTerms,
-    Services,
-    TrialTerms,
-    tried_plan,
-    upgrade_report,
-    with_service_refusals,
-)
+from ..module_utils._rollout.rollout_plan import PLAN, ROLLOUT, plan_of, upgrade_report
 
 
 def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome:
     node = shown_node_of(tree, parameters)
     wanted = wanted_settings(node, parameters, needs_kubelet=True) if parameters["change"] == ROLLOUT else {}
-    terms = ChangeTerms(
-        parameters["change"],
-        parameters["rollback_of"],
-        parameters["drain"],
-        parameters["discard_assignments"],
-        parameters["manage_service"],
-        tuple(parameters["allow_owners"]),
-        parameters["overwrite_edited"],
-    )
-    runtime = None
-    if parameters["runtime_config"]:
-        runtime = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
-    report = tried_plan(node, wanted, terms, runtime, TrialTerms(parameters["trial"], parameters["tried"]))
-    if parameters["check_services"] and parameters["manage_service"]:
-        services = Services(parameters["service"], parameters["runtime_service"])
-        report = with_service_refusals(report, node, services)
+    report = plan_of(node, wanted, parameters)
     if parameters["upgrade_to"]:
         minor = minor_version(parameters["upgrade_to"], "upgrade_to")
         report["upgrade"] = upgrade_report(node, minor) if node.installation is not None else None
@@ -506,20 +409,9 @@ def main() -> None:
         TRIED,
         HIDE_NAMES,
         SETTINGS_ARGUMENTS,
+        PLAN,
         Arguments(
             {
-                "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
-                "rollback_of": {"type": "str", "default": ""},
-                "drain": {"type": "bool", "default": True},
-                "discard_assignments": {"type": "bool", "default": False},
-                "manage_service": {"type": "bool", "default": True},
-                "check_services": {"type": "bool", "default": False},
-                "service": {"type": "str"},
-                "runtime_service": {"type": "str"},
-                "allow_owners": {"type": "list", "elements": "str", "default": []},
-                "overwrite_edited": {"type": "bool", "default": False},
-                "runtime_config": {"type": "str", "choices": ["present", "absent"]},
-                "runtime_version": {"type": "str"},
                 "trial": {"type": "str", "choices": [AUTO, ALWAYS, NEVER], "default": NEVER},
                 # Of the action plugin of this name.
                 "role": {"type": "str"},

@@ -25,7 +25,6 @@ description:
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
-  - kubenode.cpu_manager.run
   - kubenode.cpu_manager.attributes.change
 options:
   state:
@@ -133,7 +132,6 @@ from ..module_utils._base.files import FileChange, check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.runtime import ABSENT, PRESENT, WantedRuntime, plan_runtime
-from ..module_utils._rollout.rollout_journal import RUN, begin_writing
 from ..module_utils._saved.files_of_kubelet import shown_difference
 
 MODE = 0o644
@@ -146,8 +144,6 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]
     # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
     check_changes(changes, backup=False, keep=0)
-    if changes:
-        begin_writing(tree, parameters["run"], plan.contents, check_mode)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)
     diff = [
@@ -167,7 +163,6 @@ def main() -> None:
                 "nri": {"type": "bool", "default": True},
                 "cdi": {"type": "bool", "default": True},
                 "runtime_version": {"type": "str"},
-                **RUN,
             }
         ),
     )

@@ -19,7 +19,7 @@ description:
     the kubelet, if the kubelet exits or does not become healthy.
   - A kubelet counts as healthy if its process stays the same, if it answers at C(/healthz), if its checkpoint has the
     configured policy, and if its containers have the CPUs that the checkpoint gives them.
-  - Without O(start) it only reads. In check mode it does not wait, and returns at once what it would wait for.
+  - It only reads. In check mode it does not wait, and returns at once what it would wait for.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
   - kubenode.cpu_manager.kubelet
@@ -37,11 +37,6 @@ options:
     description: The systemd unit whose journal has what the kubelet logs.
     type: str
     default: kubelet
-  start:
-    description:
-      - Whether the service is started before. With V(false) somebody else starts it, and nothing is done. By default
-        the module only waits.
-    type: bool
   log_file:
     description: The file to which the kubelet logs, if it does not log to the journal.
     type: path
@@ -102,10 +97,10 @@ waits_for:
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, run
 from ..module_utils._base.arguments import Arguments
-from ..module_utils._base.errors import InputError, NodeError, option
+from ..module_utils._base.errors import InputError, option
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
-from ..module_utils._rollout.health import Health, HealthWatch, find_life, last_words, without_secrets
+from ..module_utils._rollout.health import Health, HealthWatch, find_life, watched
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -117,13 +112,8 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     if check_mode:
         life = find_life(watch.node)
         return Outcome({**Health("", life, 0.0).to_dict(), "waits_for": conditions})
-    answer = watch.watch()
-    if answer.complaint:
-        log_file = parameters["log_file"]
-        words = last_words(parameters["service"], watch.passed(), tree.path(log_file) if log_file else "")
-        complaint = [answer.complaint, *(["\n".join(words)] if words else [])]
-        told = without_secrets(watch.node, ", and the kubelet's last words are: ".join(complaint))
-        raise NodeError(told, kind="kubelet")
+    log_file = parameters["log_file"]
+    answer = watched(watch, parameters["service"], tree.path(log_file) if log_file else "")
     return Outcome({**answer.to_dict(), "waits_for": conditions})
 
 
@@ -136,8 +126,6 @@ def main() -> None:
                 "seconds": {"type": "float", "default": 20},
                 "timeout": {"type": "float", "default": 180},
                 "service": {"type": "str", "default": "kubelet"},
-                # Of the action plugin of this name.
-                "start": {"type": "bool"},
                 "log_file": {"type": "path"},
             },
         ),

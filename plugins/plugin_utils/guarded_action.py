@@ -336,8 +336,12 @@ class PodsAction(GuardedAction):
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
         """The result of the task."""
-        self._task.args = {
+        self._task.args = self.filtered()
+        return super().act(task_vars)
+
+    def filtered(self) -> dict[str, Any]:
+        """The arguments of the task, with nothing of pods that the module does not need."""
+        return {
             name: needed(value, _OPTIONS[name]) if name in _OPTIONS else value
             for name, value in self._task.args.items()
         }
-        return super().act(task_vars)

@@ -19,8 +19,8 @@ from .pods import Pods
 ROLLBACK = "kubenode.cpu_manager.rollback"
 REPAIR = "kubenode.cpu_manager.repair"
 STATIC = {"cpuManagerPolicy": "static"}
-# The first task that changes a node, but for its drain.
-STOP = "Stop the kubelet, and save what is about to be changed"
+# The first step that changes a node, but for its drain; and the task that carries all of them out.
+STOP, CHANGE = "Stop the kubelet", "Change the kubelet"
 
 
 def deploy(pods: Pods, replicas: int, available: int, stopping: int = 0) -> None:
@@ -42,7 +42,7 @@ def wait_for_drain(run: Future[Run], pods: Pods, node: str) -> None:
 
 
 def names_of(run: Run, host: str) -> list[str]:
-    return [result["task"].rpartition(" : ")[2] for result in run.results[host] if result["changed"]]
+    return run.changes(host)
 
 
 def failure(run: Run, host: str) -> str:

@@ -284,9 +284,5 @@ def test_change(story: Story, name: str) -> None:
     assert checkpoint.policy_name == found["cpuManagerPolicy"]
 
     # And nothing is reset that need not be.
-    (reset,) = [
-        result["changed"]
-        for result in story.run.results[node.name]
-        if result["task"].endswith("Reset or repair the checkpoint if the kubelet would refuse it")
-    ] or [False]
+    reset = "Reset or repair the checkpoint if the kubelet would refuse it" in story.run.changes(node.name)
     assert reset == bool(case.said)

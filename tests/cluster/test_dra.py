@@ -77,7 +77,7 @@ def restarts(node: KubeletNode) -> list[str]:
 
 
 def changed_tasks(run: Run) -> list[str]:
-    return [result["task"].rpartition(" : ")[2] for result in run.results["worker"] if result["changed"]]
+    return run.changes("worker")
 
 
 def test_there_and_back(fleet: Fleet, pods: Pods) -> None:
@@ -90,7 +90,7 @@ def test_there_and_back(fleet: Fleet, pods: Pods) -> None:
     steps = changed_tasks(run)
     order = [
         "Cordon and drain the node",
-        "Stop the kubelet, and save what is about to be changed",
+        "Stop the kubelet",
         "Write the container runtime's configuration",
         "Restart the container runtime",
         "Start the kubelet",

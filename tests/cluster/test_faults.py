@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import PROGRESS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     STOPPING,
     RolloutJournal,
@@ -27,12 +31,13 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from .bad_days import CONTAINER, HEALTHY, NEXT, STATIC_PODS, Day, add_days
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
-from .rollouts import STOP, names_of, wait_until_a_run
+from .rollouts import CHANGE, STOP, names_of, wait_until_a_run
 
 # --- a run that is killed ---------------------------------------------------------------------------------
 
@@ -47,35 +52,163 @@ def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
     return run.status == -signal.SIGKILL
 
 
-STEPS = (
-    STOP,
-    "Write the kubelet's configuration",
-    "Reset or repair the checkpoint if the kubelet would refuse it",
-    "Start the kubelet",
-    "End the change",
-    "Write down that the change is done",
-)
-
-
 def is_whole(node: KubeletNode, old: bytes | None) -> bool:
     """Whether the configuration is the old one or the new one."""
     new = (old or b"").replace(b"cpuManagerPolicy: none", b"cpuManagerPolicy: static")
     return node.read(CONFIG) in (old, new)
 
 
-def test_a_run_that_is_killed_at_any_task(alone: Fleet, count: Count) -> None:
-    """Afterwards the configuration is the old or the new one, whole, and the next run finishes."""
-    for number, step in enumerate(STEPS):
-        node = alone.add("worker-%d" % number)
-        old = node.read(CONFIG)
-        assert kill_at(alone, step, node.name), step
-        assert is_whole(node, old)
-        count("kills", 1)
-    run = alone.run(ROLLOUT, "-e", "cpu_manager_serial=100%")
+def test_a_run_that_is_killed_before_the_change(alone: Fleet, count: Count) -> None:
+    node = alone.add("worker")
+    old = node.read(CONFIG)
+    assert kill_at(alone, CHANGE, node.name)
+    assert (node.read(CONFIG), node.read(JOURNAL), node.is_active()) == (old, None, True)
+    run = alone.run(ROLLOUT)
     assert run.status == 0, run.account()
-    for name, node in alone.nodes.items():
-        assert (alone.policy(name), node.read(JOURNAL)) == ("static", None)
-        assert any("[cpumanager] starting with static policy" in line for line in node.log())
+    assert (alone.policy(node.name), node.read(JOURNAL)) == ("static", None)
+    count("kills", 1)
+
+
+# --- a change that goes on, or back, whatever is killed -----------------------------------------------------
+
+# The controller and all that it started; the process that carries the change out; who watches over that; all three.
+CONTROLLER, EXECUTOR, SUPERVISOR, EVERYTHING = "controller", "executor", "supervisor", "everything"
+
+
+def processes(text: str) -> list[int]:
+    """The processes whose command line has this text."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if text.encode() in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def parents() -> dict[int, int]:
+    """{process: its parent}"""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found[int(place.name)] = int((place / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    return found
+
+
+def below(top: list[int]) -> set[int]:
+    """These processes, and all that they started."""
+    every = parents()
+    found = set(top)
+    while True:
+        more = {pid for pid, parent in every.items() if parent in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def of_change(node: KubeletNode) -> tuple[list[int], list[int]]:
+    """The processes that watch over the change of a node, and those that carry it out."""
+    both = [pid for pid in processes("\0%s\0supervised" % node.root) if b"change_service" in cmdline(pid)]
+    every = parents()
+    return [pid for pid in both if every.get(pid) not in both], [pid for pid in both if every.get(pid) in both]
+
+
+def cmdline(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path("/proc/%d/cmdline" % pid).read_bytes()
+    return b""
+
+
+def kill(fleet: Fleet, node: KubeletNode, whom: str) -> None:
+    """Kill the processes of a run, or some of them."""
+    supervisors, executors = of_change(node)
+    of_run = below(processes(str(fleet.directory / "first"))) - {*supervisors, *executors, os.getpid()}
+    chosen = {CONTROLLER: of_run, EXECUTOR: set(executors), SUPERVISOR: set(supervisors)}
+    everything = [*of_run, *supervisors, *executors]
+    for pid in everything if whom == EVERYTHING else chosen[whom]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_in_change(fleet: Fleet, node: KubeletNode, whom: str, moment: float | None, **variables: Any) -> Run:
+    """Run the role, and kill some of its processes so many seconds after the change has begun; the run.
+
+    moment: None where the kubelet has started and is looked at.
+    """
+    progress = node.root / PROGRESS[1:]
+    hosts = {node.name: fleet.variables(node.name, **variables)}
+    plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(ansible_playbook, fleet.directory / "first", plays, hosts, prefix=fleet.prefix())
+        wait_until_a_run(run, lambda: bool(of_change(node)[1]))
+        if moment is None:
+            wait_until_a_run(run, lambda: progress.exists() and b"Start the kubelet" in progress.read_bytes())
+            wait_until(node.is_active)
+        else:
+            time.sleep(moment)
+        kill(fleet, node, whom)
+        return run.result()
+
+
+def is_settled(node: KubeletNode) -> bool:
+    return not any(of_change(node)) and node.read(JOURNAL) is None and node.is_active()
+
+
+SEED, MOMENTS = how_many("SEED", 57, 57), how_many("MOMENTS", 9, 201)
+# Seconds: as long as a change of these nodes takes.
+LONGEST = 3.0
+
+
+def test_a_change_ends_well_whatever_is_killed(alone: Fleet, count: Count) -> None:
+    """The controller, with all that it has started; the process that carries it out; or who watches over that."""
+    node = alone.add("worker")
+    choice = random.Random(SEED)
+    for number in range(MOMENTS):
+        whom = (CONTROLLER, EXECUTOR, SUPERVISOR)[number % 3]
+        moment = choice.uniform(0, LONGEST)
+        old, period = node.read(CONFIG), "%dms" % (600 + number)
+        run = kill_in_change(alone, node, whom, moment, kubelet_cpu_manager_reconcile_period=period)
+        told = "SEED=%d number %d: %s after %.3f s\n%s" % (SEED, number, whom, moment, run.account())
+        wait_until(partial(is_settled, node), lambda told=told: told + "\n".join(node.log()[-8:]))  # type: ignore[misc]
+        new = node.configuration()["cpuManagerReconcilePeriod"] == period
+        assert new or node.read(CONFIG) == old, told
+        # The kubelet runs with what is there.
+        started = next(line for line in reversed(node.log()) if "[cpumanager] starting" in line)
+        assert node.configuration()["cpuManagerPolicy"] in started, told
+        if whom != CONTROLLER:
+            # Whoever is asked for it says what became of it.
+            assert (run.status == 0) == new, told
+            assert run.status == 0 or run.last("worker")["msg"].endswith("; the node is as it was"), told
+    count("kills", MOMENTS)
+
+
+def test_a_second_run_finds_the_change_of_the_first(alone: Fleet, count: Count) -> None:
+    """The first controller is killed. The second waits until the change has ended, and finds it made."""
+    node = alone.add("worker")
+    kill_in_change(alone, node, CONTROLLER, None, kubelet_verify_seconds=8)
+    assert any(of_change(node))
+    assert node.read(JOURNAL) is not None
+    run = alone.run(ROLLOUT)
+    assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True), run.account()
+    assert run.status == 0, run.account()
+    # As it was at first, and by the first run.
+    assert node.log().count("service: start") == 2
+    count("kills", 1)
+
+
+def test_two_controllers_at_one_node(alone: Fleet) -> None:
+    """Both begin at once: the kubelet is stopped once, and both find the node as they wanted it, or say why not."""
+    node = alone.add("worker")
+    plays = play(pre_tasks=[SERVICE_MANAGER], roles=["kubenode.cpu_manager.kubelet"])
+    hosts = {"worker": alone.variables("worker")}
+    with ThreadPoolExecutor() as pool:
+        each = [
+            pool.submit(ansible_playbook, alone.directory / name, plays, hosts, prefix=alone.prefix())
+            for name in ("first", "second")
+        ]
+        runs = [run.result() for run in each]
+    assert 0 in [run.status for run in runs], runs[0].account() + runs[1].account()
+    assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True)
+    assert node.log().count("service: start") == 2
 
 
 @pytest.mark.parametrize("step", ["Cordon and drain the node", "Wait until the node is ready"])
@@ -107,7 +240,8 @@ def test_containers_that_came_after_a_run_was_killed(alone: Fleet, count: Count)
     node, period = bad_node.node, {"kubelet_cpu_manager_reconcile_period": NEXT}
     first = node.root / STATIC_PODS[1:] / (CONTAINER + ".yaml")
     manifest = yaml.safe_load(first.read_text(encoding="utf-8"))
-    assert kill_at(alone, "Write down that the change is done", node.name, **period)
+    kill_in_change(alone, node, EVERYTHING, None, **period)
+    assert node.read(JOURNAL) is not None
     # One more comes, and the one that was there goes.
     manifest["metadata"]["name"] = manifest["spec"]["containers"][0]["name"] = "late"
     node.write(STATIC_PODS + "/late.yaml", yaml.safe_dump(manifest))
@@ -128,9 +262,9 @@ def test_containers_that_came_after_a_run_was_killed(alone: Fleet, count: Count)
 def test_a_recovered_node_runs_where_another_one_fails(alone: Fleet) -> None:
     """The run ends between the recovery of a node and its restart with the new settings."""
     for name in ("a", "b"):
-        alone.add(name)
-        assert kill_at(alone, "Write the kubelet's configuration", name)
-    is_lost = "kubelet_obstacle is defined and inventory_hostname == 'b'"
+        kill_in_change(alone, alone.add(name), EVERYTHING, None)
+        alone.nodes[name].stop()
+    is_lost = "kubelet_taken is defined and inventory_hostname == 'b'"
     lost = "{{ '/proc/none' if %s else '/tmp' }}" % is_lost
     run = alone.run(ROLLOUT, "-e", "cpu_manager_serial=100%", ansible_remote_tmp=lost)
     assert run.status != 0
@@ -146,8 +280,7 @@ def test_a_recovered_node_runs_where_another_one_fails(alone: Fleet) -> None:
     "step",
     [
         "Cordon and drain the node",
-        STOP,
-        "Write the kubelet's configuration",
+        CHANGE,
         "Wait until the node is ready",
     ],
 )
@@ -196,7 +329,7 @@ def test_an_operator_who_finishes_an_interrupted_change(alone: Fleet) -> None:
         finally:
             held.unlink(missing_ok=True)
     assert run.result().status == 0, run.result().account()
-    assert STOP not in [result["task"].rpartition(" : ")[2] for result in run.result().results["worker"]]
+    assert STOP not in names_of(run.result(), "worker")
     assert (alone.policy("worker"), node.read(JOURNAL), node.is_active()) == ("static", None, True)
 
 
@@ -212,7 +345,8 @@ def begin(fleet: Fleet, step: str, held: Path) -> Run:
 # --- a disk that is full -----------------------------------------------------------------------------------
 
 KUBELET_ROOT, JOURNALS = "/var/lib/kubelet", "/var/lib/kubenode-cpu-manager"
-PAGES, FILES = 32, 32
+# The code of a change is there, too.
+PAGES, FILES = 1024, 64
 
 
 def fill(disk: Path, pages: int) -> None:

@@ -11,30 +11,35 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterator
-from unittest import mock
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import (
     ConfigurationError,
     CPUManagerError,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import make_changes
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.files import check_changes, make_changes
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.node_change import configuration_changes
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import KubeletConfiguration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.settings import SETTINGS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.yaml_nodes import value_at
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import wanted_settings
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.journal_steps import JournalStep, note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     RolloutJournal,
+    begin_writing,
     read_journal,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.modules import kubelet_config, rollout_journal
+from ansible_collections.kubenode.cpu_manager.plugins.modules import kubelet_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CONFIG, EMPTY, STATIC, write_saved
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
-from .changing import call, do
+from .changing import defaults
 from .counting import Count
 
 SEQUENCES, SEED = how_many("SEQUENCES", 60, 300), how_many("SEED", 36, 36)
@@ -111,13 +116,22 @@ class Story:
     # --- the role ---------------------------------------------------------------------------------------------
 
     def step(self, run: str, state: str, **given: Any) -> None:
-        call(rollout_journal, self.root, state=state, run=run, backup_keep=0, **given)
+        note(Tree(self.root), JournalStep(state, run, backup_keep=0, **given))
+
+    def configure(self, run: str, wish: dict[str, Any]) -> None:
+        """Write the configuration as a change does: it notes first what it is about to write."""
+        tree = Tree(self.root)
+        node = Node(tree)
+        changes = configuration_changes(node, wanted_settings(node, {**defaults(kubelet_config), **wish}))
+        check_changes(changes, backup=True, keep=0)
+        begin_writing(tree, run, {tree.node_path(change.path): change.after for change in changes}, check_mode=False)
+        self.maybe(make_changes)(changes, True, 0)
 
     def rollout(self, run: str) -> Iterator[Callable[[], Any]]:
         wish = self.choice.choice(WISHES)
         yield lambda: self.step(run, "stopping", facts={"rollout": run})
         yield lambda: self.step(run, "changing", files=[CONFIG])
-        yield lambda: call(kubelet_config, self.root, run=run, backup_keep=0, **wish)
+        yield lambda: self.configure(run, wish)
         yield lambda: self.step(run, "done", files=[CONFIG])
 
     def rollback(self, run: str) -> Iterator[Callable[[], Any]]:
@@ -170,8 +184,8 @@ class Story:
             if self.journal() is not None:
                 self.recover(run, is_rollback)
             most = self.choice.choice([1, 2, 3, 4, 4, 4])
-            with mock.patch.object(kubelet_config, "make_changes", self.maybe(make_changes)):
-                do(self.rollback(run) if is_rollback else self.rollout(run), most)
+            for step in islice(self.rollback(run) if is_rollback else self.rollout(run), most):
+                step()
         except KillError:
             self.seen["killed before the write"] += 1
         except ConfigurationError:

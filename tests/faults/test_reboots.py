@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import pytest
-import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
@@ -32,12 +32,13 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
 )
 
 from . import tracer
-from .changing import Change, Step, do
+from .changing import Change, KillError
 from .counting import Count
 from .tracer import Traced
 
 STRICT = {"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}
-TASKS = Path(__file__).resolve().parents[2] / "roles/kubelet/tasks/node"
+# The last step of a change of which the kubelet is somebody else's: stop, save, configure, states, start, end.
+END_STEP = 5
 
 
 class Case(NamedTuple):
@@ -88,18 +89,22 @@ def on_disk(root: Path) -> tuple[bytes | None, ...]:
     return tuple(path.read_bytes() if path.exists() else None for path in paths)
 
 
-def prepared(root: Path, case: Case, way: str) -> Iterator[Step]:
-    """The steps that are looked at, those before them done."""
+def prepared(root: Path, case: Case, way: str) -> Callable[[], Any]:
+    """What is looked at, with what comes before it done."""
     change = partial(Change, str(root), discard=case.discard)
     first = change("2026-11-22T09:30:00", **case.settings)
     assert first.plan["refusals"] == []
     if way == "rollout":
-        return first.steps()
-    # All but the last step: it is interrupted there.
-    do(first.steps(), 100 if way == "rollback" else 5)
+        return first.carry_out
+    if way == "rollback":
+        assert not first.carry_out()["failed"]
+    else:
+        # It is killed before its end.
+        with suppress(KillError):
+            first.carry_out(END_STEP)
     back = change("2026-11-22T10:30:00", change="rollback" if way == "rollback" else "rollout")
     assert back.plan["refusals"] == []
-    return back.steps() if way == "rollback" else back.steps_back()
+    return back.carry_out if way == "rollback" else back.undo
 
 
 @pytest.mark.parametrize("way", ["rollout", "rollback", "take back"])
@@ -112,11 +117,11 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
     write_node(root, case)
     shutil.copytree(root, copy, symlinks=True)
     # Once here, so that everything is imported; and what it is to end with.
-    do(prepared(copy, case, way))
-    steps = prepared(root, case, way)
+    assert not prepared(copy, case, way)()["failed"]
+    act = prepared(root, case, way)
     begin = on_disk(root)
     seen: list[tuple[bytes | None, ...]] = []
-    traced = Traced(lambda: do(steps))
+    traced = Traced(act)
     while True:
         more = traced.next_stop()
         found = on_disk(root)
@@ -126,7 +131,7 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
             seen.append(found)
         if not more:
             break
-    traced.answer()
+    assert not traced.answer()["failed"]
     assert seen[0] == begin
     assert seen[-1] == on_disk(copy)
     assert len(seen) > 1
@@ -141,35 +146,3 @@ def test_a_kubelet_starts_at_each_moment_of_a_change(tmp_path: Path, name: str, 
             case.memory,
         )
     count("kills", traced.stops)
-
-
-def modules_in(tasks: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The modules of this collection that tasks call."""
-    for task in tasks:
-        for name, given in task.items():
-            if name.startswith("kubenode.cpu_manager."):
-                yield name.rpartition(".")[2], given or {}
-
-
-def test_the_steps_are_those_of_the_role() -> None:
-    """In this order, which is what the test above looks at."""
-    (whole,) = yaml.safe_load((TASKS / "change.yml").read_text(encoding="utf-8"))
-    steps = list(modules_in(whole["block"]))
-    assert [(step, given.get("state")) for step, given in steps] == [
-        ("rollout_journal", "changing"),
-        ("kubelet_config", None),
-        ("checkpoint", None),
-        ("wait_for_kubelet", None),
-    ]
-    # It stops the kubelet after it has written that down, looks at its states before it saves them, and puts the files
-    # of a rollback back after it has saved what is there.
-    first = steps[0][1]
-    assert first["stopping"] == "{{ kubelet_stopping }}"
-    assert first["aside_for"] == "{{ kubelet_arguments | combine(kubelet_terms) }}"
-    assert first["restores"] == "{{ kubelet_configuration_files if kubelet_change == 'rollback' else omit }}"
-    assert "{{ kubelet_ending }}" in whole["block"][-1]["ansible.builtin.include_tasks"]
-    (end,) = yaml.safe_load((TASKS / "end.yml").read_text(encoding="utf-8"))
-    ends = "{{ 'undone' if kubelet_change == 'rollback' else 'done' }}"
-    assert list(modules_in([end])) == [
-        ("rollout_journal", {"state": ends, "files": "{{ kubelet_configuration_files }}"})
-    ]

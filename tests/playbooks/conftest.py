@@ -52,6 +52,16 @@ class Run(NamedTuple):
         """The result of a host's last task."""
         return self.results[host][-1]
 
+    def changes(self, host: str) -> list[str]:
+        """What changed a host: tasks, and in place of the change of its kubelet the steps of that."""
+        found: list[str] = []
+        for result in self.results[host]:
+            if "steps" in result:
+                found += [step["name"] for step in result["steps"] if step["changed"]]
+            elif result["changed"]:
+                found.append(result["task"].rpartition(" : ")[2])
+        return found
+
     def account(self) -> str:
         """What went wrong, before all that was printed: of a long text not everybody shows the whole."""
         wrong = [

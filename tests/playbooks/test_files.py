@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import CPUManagerError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.journal_steps import JournalStep, note
+
 from .conftest import CopyOf, Run, ansible_playbook, fingerprint, play, task
 
 CONFIG = "var/lib/kubelet/config.yaml"
@@ -166,25 +170,18 @@ def fifo(root: Path) -> str:
     return "is not a regular file"
 
 
-def test_what_cannot_be_saved_is_named(copy_of: CopyOf, tmp_path: Path) -> None:
+def test_what_cannot_be_saved_is_named(copy_of: CopyOf) -> None:
     """A link to nothing among the files of a change and its like end in a message, not in a traceback."""
-    hosts: dict[str, dict[str, Any]] = {}
-    expected: dict[str, tuple[str, str]] = {}
+    cases: dict[str, tuple[Path, str, str, str]] = {}
     for bad in (dangling, loop, directory, fifo):
-        name = bad.__name__
-        root = copy_of("xeon", name)
-        expected[name] = (bad(root), str(root / "var/lib/kubelet/link"))
-        hosts[name] = {"root": str(root), "files": ["/var/lib/kubelet/link"]}
+        root = copy_of("xeon", bad.__name__)
+        cases[bad.__name__] = (root, "/var/lib/kubelet/link", bad(root), str(root / "var/lib/kubelet/link"))
     for name, path in (("nul", "/var/lib/kubelet/\0"), ("relative", "config.yaml")):
-        hosts[name] = {"root": str(copy_of("xeon", name)), "files": [path]}
-        expected[name] = ("is not ", "")
-    given = {"state": "changing", "root": "{{ root }}", "files": "{{ files }}"}
-    run = ansible_playbook(tmp_path / "run", play({**task("rollout_journal", **given), "ignore_errors": True}), hosts)
-    for name, (message, where) in expected.items():
-        result = run.last(name)
-        assert result["outcome"] != "ok", name
-        assert "Traceback" not in str(result), name
-        assert message in result["msg"], result["msg"]
-        assert not where or result["failure"]["where"] == where
-        assert result["failure"]["remedy"] or name == "nul", name
-        assert not Path(hosts[name]["root"] + JOURNAL).exists()
+        cases[name] = (copy_of("xeon", name), path, "is not ", "")
+    for name, (root, path, message, where) in cases.items():
+        with pytest.raises(CPUManagerError) as caught:
+            note(Tree(str(root)), JournalStep("changing", files=[path]))
+        assert message in str(caught.value), name
+        assert not where or caught.value.where == where
+        assert caught.value.remedy or name == "nul", name
+        assert not Path(str(root) + JOURNAL).exists()

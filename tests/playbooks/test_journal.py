@@ -15,6 +15,11 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.journal_steps import JournalStep, note
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import read_journal
+from ansible_collections.kubenode.cpu_manager.tests.faults.changing import Change
 from ansible_collections.kubenode.cpu_manager.tests.support.others import as_root, place, put_acl, writes_as_nobody
 
 from .conftest import CopyOf, ansible_playbook, fingerprint, play, task
@@ -27,13 +32,13 @@ TAKEN = "another run (second) is changing this node or was interrupted, and this
 GONE = "another run has ended the change that this one (first) had begun"
 
 
-def step(state: str, run: str = "first", **parameters: Any) -> dict[str, Any]:
-    """The parameters of a call."""
-    return {"state": state, "run": run, **parameters}
+def step(state: str, run: str = "first", **parameters: Any) -> JournalStep:
+    """A step of a change."""
+    return JournalStep(state, run, **parameters)
 
 
 # {story: its calls, and how the last ends: the journal's phase and run, or what the refusal says}
-STORIES: dict[str, tuple[list[dict[str, Any]], tuple[str, str] | str | None]] = {
+STORIES: dict[str, tuple[list[JournalStep], tuple[str, str] | str | None]] = {
     "whole": (
         [step("draining"), step("stopping", begin=False), step("changing", files=[CONFIG]), step("done")],
         None,
@@ -59,73 +64,56 @@ STORIES: dict[str, tuple[list[dict[str, Any]], tuple[str, str] | str | None]] = 
 
 def test_a_run_does_nothing_with_the_change_of_another(copy_of: CopyOf, tmp_path: Path) -> None:
     roots = {name: copy_of("edge", name) for name in STORIES}
-    hosts = {name: {"root": str(roots[name]), "steps": story[0]} for name, story in STORIES.items()}
-    given = {name: "{{ item.%s | default(omit) }}" % name for name in ("state", "run", "begin", "files")}
-    call = {
-        **task("rollout_journal", root="{{ root }}", **given),
-        "loop": "{{ steps }}",
-        "ignore_errors": True,
-    }
-    run = ansible_playbook(tmp_path / "run", play(call, task("drift_info", root="{{ root }}")), hosts)
-    for name, (steps, expected) in STORIES.items():
-        told, drift = run.results[name]
-        *before, last = told["results"]
-        assert len(before) == len(steps) - 1
-        assert not any(result["failed"] for result in before), name
-        journal = last.get("journal")
+    ends: dict[str, tuple[str, str] | str | None] = {}
+    for name, (steps, _expected) in STORIES.items():
+        tree = Tree(str(roots[name]))
+        for before in steps[:-1]:
+            note(tree, before)
+        try:
+            journal = note(tree, steps[-1]).journal
+            ends[name] = journal and (journal.phase, journal.run)
+        except RefusedError as error:
+            ends[name] = str(error)
+    hosts = {name: {"root": str(root)} for name, root in roots.items()}
+    run = ansible_playbook(tmp_path / "run", play(task("drift_info", root="{{ root }}")), hosts)
+    for name, (_steps, expected) in STORIES.items():
         if isinstance(expected, str):
-            assert expected in last["msg"], name
+            assert expected in str(ends[name]), name
         else:
-            assert (journal and (journal["phase"], journal["run"])) == expected, name
+            assert ends[name] == expected, name
         # Who is refused has changed nothing.
-        assert last["failed"] == isinstance(expected, str), name
         is_open = (roots[name] / JOURNAL).exists()
         assert is_open == (expected not in (None, GONE)), name
-        assert any("a change of this node" in note for note in drift["notes"]) == is_open
+        assert any("a change of this node" in text for text in run.last(name)["notes"]) == is_open
 
 
-# What a run writes after it has begun its change. The containerd of this node has its configuration in version 2.
-WRITERS: dict[str, dict[str, Any]] = {
-    "kubelet_config": {"cpu_manager_reconcile_period": "7s"},
-    "checkpoint": {"state": "absent", "discard_assignments": True, "allow_running_kubelet": True},
-    "runtime_config": {"runtime_version": "1.7.22"},
-}
-# {what was done to the journal of the run "first" meanwhile: how a writer of that run ends; None: it writes}
-MEANWHILE: dict[str, tuple[list[dict[str, Any]], str | None]] = {
-    "nothing": ([], None),
-    "taken": ([step("taken", "second")], TAKEN),
-    "ended": ([step("absent", run="")], GONE),
-}
-
-
-def test_a_run_writes_nothing_into_the_change_of_another(copy_of: CopyOf, tmp_path: Path) -> None:
-    cases = {"%s_%s" % (module, event): (module, *MEANWHILE[event]) for module in WRITERS for event in MEANWHILE}
-    roots = {name: copy_of("edge", name) for name in cases}
-    for root in roots.values():
-        (root / "etc/containerd").mkdir(parents=True, exist_ok=True)
-        (root / "etc/containerd/config.toml").write_text("version = 2\n", encoding="ascii")
-    before = {name: files_of(root) for name, root in roots.items()}
-    hosts = {
-        name: {"root": str(roots[name]), "steps": [step("stopping"), *steps], "module": module}
-        for name, (module, steps, _end) in cases.items()
+@pytest.mark.parametrize(
+    ("meanwhile", "end"), [(step("taken", "second"), TAKEN), (step("absent", run=""), GONE)], ids=["taken", "ended"]
+)
+def test_a_run_writes_nothing_into_the_change_of_another(meanwhile: JournalStep, end: str, copy_of: CopyOf) -> None:
+    """Another run comes before each of its steps but the first."""
+    wanted: dict[str, Any] = {
+        "cpu_manager_policy": "static",
+        "reserved_system_cpus": "0",
+        "cpu_manager_reconcile_period": "7s",
     }
-    begin = {
-        **task("rollout_journal", root="{{ root }}", state="{{ item.state }}", run="{{ item.run }}"),
-        "loop": "{{ steps }}",
-    }
-    writers = [
-        {**task(module, root="{{ root }}", run="first", **given), "when": "module == '%s'" % module}
-        for module, given in WRITERS.items()
-    ]
-    run = ansible_playbook(tmp_path / "run", play(begin, *writers), hosts)
-    for name, (_module, _steps, end) in cases.items():
-        if end is None:
-            assert files_of(roots[name]) != before[name], run.account()
-            continue
-        refused = run.last(name)
-        assert end in refused["msg"], name
-        assert refused["failure"]["kind"] == "another_run"
-        assert files_of(roots[name]) == before[name]
+    # It saves what is changed, writes the configuration and the checkpoint, starts the kubelet, and ends.
+    for number in range(1, 6):
+        root = copy_of("edge", "node-%d" % number)
+        change = Change(str(root), "first", discard=True, cpu_manager_reconcile_period="7s", **wanted)
+        found: list[dict[str, str]] = []
+
+        def other_run(root: Path = root, found: list[dict[str, str]] = found) -> None:
+            note(Tree(str(root)), meanwhile)
+            found.append(files_of(root))
+
+        answer = change.carry_out(number, other_run)
+        assert end in answer["msg"], (number, answer)
+        assert answer["failure"]["kind"] == "another_run"
+        assert answer["msg"].endswith("; nothing more was done here")
+        assert [files_of(root)] == found
+        journal = read_journal(Tree(str(root)))
+        assert (journal and journal.run) == (meanwhile.run or None)
 
 
 def files_of(root: Path) -> dict[str, str]:

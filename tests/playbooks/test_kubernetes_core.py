@@ -239,7 +239,7 @@ def test_an_interrupted_change_of_a_drained_node_needs_it_in_any_case(
     root = copy_of("edge", "node")
     hosts: Mapping[str, Any] = {"node": {"kubelet_node_root": str(root), "kubelet_cpu_manager_policy": "static"}}
     facts = {"node": "node", "cordoned": False}
-    begin = task("rollout_journal", root=str(root), state="draining", run="first", facts=facts)
+    begin = task("kubelet_change", root=str(root), step="begin_drain", run="first", facts=facts)
     begun = ansible_playbook(tmp_path / "begun", play(begin), hosts)
     assert begun.status == 0, begun.account()
     run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.rollout", hosts, "--check", collections=without)

@@ -44,7 +44,7 @@ MODULES: dict[str, dict[str, Any]] = {
     "housekeeping_info": {},
     # None of them has resctrl.
     "cache_info": {},
-    "rollout_journal": {"state": "changing", "files": ["/etc/hostname", "/var/lib/kubelet/cpu_manager_state"]},
+    "rollout_journal": {},
     "start_check": WANTED,
     # On a saved node there is no trial.
     "kubelet_trial": WANTED,
@@ -52,8 +52,8 @@ MODULES: dict[str, dict[str, Any]] = {
 }
 
 # Most of the demo's nodes have no cgroups; test_cpuset.py asks it the same. The program is tested with its role. No
-# kubelet runs on them, to wait for; test_service.py and tests/cluster have some. Saving is for test_save.py, and
-# reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
+# kubelet runs on them, to change or wait for; test_service.py and tests/cluster have some. Saving is for test_save.py,
+# and reports are for test_report.py, benchmarks for test_isolation_benchmark.py, the module housekeeping for
 # test_housekeeping.py, cache_partition for test_cache.py, the DRA driver and the runtime for test_dra.py,
 # kubernetes.core for test_kubernetes_core.py, proposals for test_propose.py, simulations for test_simulate.py,
 # verdicts on a fleet are for tests/cluster, the table of a plan is for test_allocation.py, fixed values and Ansible's
@@ -68,6 +68,7 @@ ELSEWHERE = {
     "housekeeping",
     "isolation_benchmark",
     "isolation_benchmark_report",
+    "kubelet_change",
     "kubernetes_core_check",
     "node_report",
     "node_save",
@@ -124,14 +125,11 @@ def test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing(copy_o
         if done["changed"]:
             changed.add(host)
             assert done["diff"]["before"] != done["diff"]["after"]
-            # Of a cgroup's file there is none, and a journal is one.
-            no_backup = host == "reconcile_epyc" or host.startswith("rollout_journal_")
-            assert no_backup or Path(done["backup_file"]).is_file()
+            # Of a cgroup's file there is none.
+            assert host == "reconcile_epyc" or Path(done["backup_file"]).is_file()
     # Modules that read never change; of the checkpoints only epyc's can stay.
     assert changed == (
-        {"kubelet_config_" + node for node in NODES}
-        | {"rollout_journal_" + node for node in NODES}
-        | {"checkpoint_xeon", "checkpoint_edge", "reconcile_epyc"}
+        {"kubelet_config_" + node for node in NODES} | {"checkpoint_xeon", "checkpoint_edge", "reconcile_epyc"}
     )
 
 

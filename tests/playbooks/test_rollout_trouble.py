@@ -83,8 +83,7 @@ def test_containers_get_their_cpus_where_another_node_of_the_batch_fails(
     run = fleet.run(ROLLOUT, "batch", "-e", "cpu_manager_hosts=epyc:xeon", "-e", "cpu_manager_serial=100%")
     assert "no-such-service" in run.last("xeon")["msg"]
     assert run.last("xeon")["outcome"] == "failed"
-    tasks = [result["task"].rpartition(" : ")[2] for result in run.results["epyc"] if result["changed"]]
-    assert tasks[-1] == "Write the cpusets of containers as the checkpoint says", run.account()
+    assert run.changes("epyc")[-1] == "Write the cpusets of containers as the checkpoint says", run.account()
 
 
 def test_a_mistyped_variable_ends_it(trouble: Fleet) -> None:

@@ -183,7 +183,7 @@ def test_what_would_change_an_archive_is_refused(copy_of: CopyOf, tmp_path: Path
     modules: dict[str, dict[str, Any]] = {
         "kubelet_config": wanted,
         "checkpoint": {"discard_assignments": True},
-        "rollout_journal": {"state": "stopping"},
+        "kubelet_change": {"step": "begin_drain", "run": "first", "facts": {"node": "xeon"}},
         "node_save": {"dest": str(tmp_path / "again.tar.gz")},
     }
     tasks = [

@@ -19,6 +19,12 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
+    STOPPING,
+    RolloutJournal,
+    write_journal,
+)
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
 
 from .bad_nodes import CHECKPOINT, CONFIG, CONFIGURATION, IN_USE, MACHINE, Change, checkpoint, make_node, text
@@ -39,7 +45,7 @@ status) [ -e $pid ] || exit 3 ;;
 esac
 """
 
-STOP = "Stop the kubelet, and save what is about to be changed"
+STOPS = ["Stop the kubelet", "Save what is about to be changed"]
 JOURNAL = "var/lib/kubenode-cpu-manager/change.json"
 
 STATIC = checkpoint("static", "0-7")
@@ -207,12 +213,6 @@ def failures(run: Run, name: str) -> list[tuple[str, str]]:
     ]
 
 
-def changed(run: Run, name: str) -> list[str]:
-    """The tasks that changed something on a host, other than the journal alone."""
-    changes = [(result["task"].rpartition(" : ")[2], result) for result in run.results[name] if result["changed"]]
-    return [task for task, result in changes if "journal" not in result or task == STOP]
-
-
 def test_check_mode_leaves_services_and_files_alone(story: Story) -> None:
     assert story.checked == story.before
 
@@ -232,8 +232,8 @@ def test_one_stop_and_one_start(story: Story, name: str, log: list[str], policy:
     assert story.after[name].pid not in (None, story.before[name].pid)
     assert story.services[name].policy() == policy
     reset = [] if name == "period" else ["Reset or repair the checkpoint if the kubelet would refuse it"]
-    steps = [STOP, "Write the kubelet's configuration", *reset, "Start the kubelet"]
-    assert changed(story.run, name) == steps
+    steps = [*STOPS, "Write the kubelet's configuration", *reset, "Start the kubelet"]
+    assert story.run.changes(name) == [*steps, "Write down that the change is done"]
 
 
 def test_a_period_leaves_the_checkpoint_alone(story: Story) -> None:
@@ -243,7 +243,7 @@ def test_a_period_leaves_the_checkpoint_alone(story: Story) -> None:
 
 def test_a_node_as_wanted_is_left_alone(story: Story) -> None:
     assert story.after["clean"] == story.before["clean"]
-    assert changed(story.run, "clean") == []
+    assert story.run.changes("clean") == []
 
 
 def test_a_second_run_leaves_all_alone(story: Story) -> None:
@@ -251,7 +251,7 @@ def test_a_second_run_leaves_all_alone(story: Story) -> None:
     assert story.at_last == story.after
     for name in ("to-static", "to-none", "period", "clean", "drained"):
         assert story.again.results[name] != []
-        assert changed(story.again, name) == []
+        assert story.again.changes(name) == []
 
 
 def kept(story: Story, name: str) -> dict[str, str]:
@@ -261,7 +261,7 @@ def kept(story: Story, name: str) -> dict[str, str]:
 
 def test_a_start_that_fails_puts_all_back(story: Story) -> None:
     first, last = failures(story.run, "refused")
-    assert first[0] == "Start the kubelet"
+    assert first[0] == "Change the kubelet"
     assert last[0] == "Show what failed"
     assert last[1].startswith(MACHINE + ": Start the kubelet: ")
     assert "kubelet: broken" in last[1]
@@ -324,18 +324,20 @@ def test_a_kubelet_that_failed_too_often_is_started_once_its_files_are_mended(
     asked = "reset-failed -- kubelet-limited.service"
     program.write_text('#!/bin/sh\n%s && [ "$*" = "%s" ] && touch %s\n' % (str(knows).lower(), asked, reset), "ascii")
     program.chmod(0o755)
-    wait = {
-        "kubenode.cpu_manager.wait_for_kubelet": {
+    write_journal(Tree(str(tmp_path / "node")), RolloutJournal(STOPPING, {}, {}, "first"))
+    undo = {
+        "kubenode.cpu_manager.kubelet_change": {
             "root": str(tmp_path / "node"),
+            "step": "undo",
+            "run": "first",
             "service": "kubelet-limited",
-            "start": True,
             "seconds": 0,
             "timeout": 0,
         },
         "environment": {"PATH": "%s:%s" % (program.parent, os.environ["PATH"])},
     }
     prefix = private_init(tmp_path, {"kubelet-limited": script})
-    plays = play(pre_tasks=[SERVICE_MANAGER], tasks=[wait])
+    plays = play(pre_tasks=[SERVICE_MANAGER], tasks=[undo])
     run = ansible_playbook(tmp_path / "run", plays, {"node": {}}, prefix=prefix)
     assert started.exists() is knows, run.account()
     # Nothing runs there, whatever has been started.

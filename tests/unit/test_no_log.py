@@ -68,18 +68,18 @@ USES = {
     ("kubelet_cluster_pods", "roles/kubelet/vars/main.yml", "kubelet_drain_verdict"): _SAYS,
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/cluster/drain.yml",
+        "roles/kubelet/tasks/drain.yml",
         "Wait until only pods of DaemonSets, static pods and ended ones are left",
     ): _DECIDES,
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/cluster/drain.yml",
+        "roles/kubelet/tasks/drain.yml",
         "Remember that the node is empty, and which pods stay",
     ): "replaces it by the names and identities of the pods, of which no task hides anything any more",
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/node/change.yml",
-        "Reset or repair the checkpoint if the kubelet would refuse it",
+        "roles/kubelet/tasks/change.yml",
+        "Change the kubelet",
     ): "gets the names and identities that took its place after the drain",
 }
 _INNER = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")

@@ -67,7 +67,8 @@ def run(work: Work, *arguments: Arguments) -> None:
         failure = error if isinstance(error, CPUManagerError) else _of_system(error)
         message = "%s: %s" % (name, failure) if name else str(failure)
         # It may quote a file, or what a program said.
-        module.fail_json(**_shown(texts_redacted({"msg": message, "failure": failure.to_dict()}), archive))
+        answer = {**failure.result, "msg": message, "failure": failure.to_dict()}
+        module.fail_json(**_shown(texts_redacted(answer), archive))
     result: dict[str, object] = {**outcome.result, "changed": outcome.changed, "node": name}
     if outcome.diff is not None:
         result["diff"] = outcome.diff[0] if len(outcome.diff) == 1 else outcome.diff

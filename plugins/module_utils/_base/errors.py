@@ -36,8 +36,15 @@ class CPUManagerError(Exception):
         self.problem = "%s: %s" % (where, what) if where else what
         super().__init__("%s; %s" % (self.problem, remedy) if remedy else self.problem)
         self.what, self.where, self.remedy = what, where, remedy
+        # What a module returns beside the message.
+        self.result: Mapping[str, Any] = {}
         if kind:
             self.kind = kind
+
+    def returning(self: _Error, result: Mapping[str, Any]) -> _Error:
+        """This error, of a module that has more to answer."""
+        self.result = result
+        return self
 
     def within(self: _Error, where: str) -> _Error:
         """This error, about a part of `where`."""

@@ -123,6 +123,20 @@ class HealthWatch:
         return healthz_complaint(configuration, patience) or checkpoint_complaint(self.node, configuration)
 
 
+def watched(watch: HealthWatch, service: str, log_file: str = "") -> Health:
+    """Wait until the kubelet is well. Raises NodeError, with its last words, where it is not.
+
+    service, log_file: as last_words() has them.
+    """
+    answer = watch.watch()
+    if answer.complaint:
+        words = last_words(service, watch.passed(), log_file)
+        complaint = [answer.complaint, *(["\n".join(words)] if words else [])]
+        told = without_secrets(watch.node, ", and the kubelet's last words are: ".join(complaint))
+        raise NodeError(told, kind="kubelet")
+    return answer
+
+
 def find_life(node: Node) -> ProcessLife | None:
     """The kubelet's process, told from a later one that got its id."""
     process: KubeletProcess | None = find_kubelet(node.tree)

@@ -30,6 +30,7 @@ from .._kubelet.yaml_nodes import REMOVE, same
 DRAINING = "draining"  # the node is cordoned, or about to be
 STOPPING = "stopping"  # the kubelet is stopped, or about to be
 CHANGING = "changing"  # the files are changed, or about to be
+CHANGED = "changed"  # the kubelet runs well with them, and the node is not back in the cluster
 
 # The steps back from there, in their order. Where the files are back already, the runtime may still run with what was
 # taken back, and the kubelet may have ended by itself.
@@ -38,6 +39,8 @@ STEPS_BACK = {
     DRAINING: _SERVICES_BACK,
     STOPPING: _SERVICES_BACK,
     CHANGING: ("stop_kubelet", "restore_files", *_SERVICES_BACK),
+    # By the run that made it; for any other the change is made, and only has to come to its end.
+    CHANGED: ("stop_kubelet", "restore_files", *_SERVICES_BACK),
 }
 # Of a file's mode, what is put back.
 _PERMISSIONS = 0o777
@@ -530,7 +533,6 @@ def with_what_is_aside(tree: Tree, run: str) -> Tree:
 
 
 ANOTHER_RUN = "another_run"
-RUN: Mapping[str, dict[str, Any]] = {"run": {"type": "str", "default": ""}}
 
 
 def begin_writing(tree: Tree, run: str, contents: Mapping[str, bytes | None], check_mode: bool) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
 
+from .._base.arguments import Arguments
 from .._base.errors import CPUManagerError, NodeError, RefusedError, noted, option
 from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
@@ -111,6 +112,25 @@ class ChangeTerms(NamedTuple):
     allow_owners: tuple[str, ...] = ()
     # Whether what others wrote since the change that is taken back may be replaced as a whole.
     overwrite: bool = False
+
+
+# What modules take that plan a change.
+PLAN = Arguments(
+    {
+        "change": {"type": "str", "choices": [ROLLOUT, ROLLBACK], "default": ROLLOUT},
+        "rollback_of": {"type": "str", "default": ""},
+        "drain": {"type": "bool", "default": True},
+        "discard_assignments": {"type": "bool", "default": False},
+        "manage_service": {"type": "bool", "default": True},
+        "check_services": {"type": "bool", "default": False},
+        "service": {"type": "str"},
+        "runtime_service": {"type": "str"},
+        "allow_owners": {"type": "list", "elements": "str", "default": []},
+        "overwrite_edited": {"type": "bool", "default": False},
+        "runtime_config": {"type": "str", "choices": ["present", "absent"]},
+        "runtime_version": {"type": "str"},
+    }
+)
 
 
 class PlannedStart(NamedTuple):
@@ -762,6 +782,26 @@ def tried_plan(
     again = plan_change(node, wanted, terms)
     tried = report["trial"] if again.start == change.start else None
     return _whole(node, again, terms, runtime, trial._replace(tried=tried))
+
+
+def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole plan of a node by the arguments PLAN, whose refusals name the services, too. Raises as tried_plan()."""
+    terms = ChangeTerms(
+        parameters["change"],
+        parameters["rollback_of"],
+        parameters["drain"],
+        parameters["discard_assignments"],
+        parameters["manage_service"],
+        tuple(parameters["allow_owners"]),
+        parameters["overwrite_edited"],
+    )
+    runtime = None
+    if parameters["runtime_config"]:
+        runtime = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
+    report = tried_plan(node, wanted, terms, runtime, TrialTerms(parameters.get("trial", NEVER), parameters["tried"]))
+    if parameters["check_services"] and parameters["manage_service"]:
+        return with_service_refusals(report, node, Services(parameters["service"], parameters["runtime_service"]))
+    return report
 
 
 def _whole(

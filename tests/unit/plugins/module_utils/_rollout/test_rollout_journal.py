@@ -23,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors 
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.journal_steps import JournalStep, note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
     CHANGING,
     DRAINING,
@@ -41,7 +42,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
     write_journal,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._runtime.runtime_files import find_runtime
-from ansible_collections.kubenode.cpu_manager.plugins.modules import rollout_journal
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examples
 
 CONFIG = "/var/lib/kubelet/config.yaml"
@@ -288,14 +288,13 @@ def test_only_what_a_change_writes_is_put_back(
         put(tree, path, found)
     saved = SavedFile(b"saved", 0o644, os.geteuid(), os.getegid())
     write_journal(tree, RolloutJournal(CHANGING, {path: saved}, {"rollout": "2026-11-20T10:00:00.000001"}), LAST)
-    given = {"state": "restored", "source": "last", "files": [path], "overwrite_edited": True, "run": ""}
-    parameters = {**given, "facts": {}, "backup_keep": 3}
+    back = JournalStep("restored", source="last", files=[path], overwrite_edited=True)
     if not is_refused:
-        rollout_journal.work(tree, parameters, check_mode=False)
+        note(tree, back)
         assert here.read_bytes() == b"saved"
         return
     with pytest.raises(RefusedError, match="the journal would put it back, and no change writes this file") as caught:
-        rollout_journal.work(tree, parameters, check_mode=False)
+        note(tree, back)
     assert (caught.value.kind, caught.value.where) == ("not_ours", tree.path(path))
     assert (here.read_bytes() if here.exists() else None) == found
 
@@ -398,16 +397,7 @@ class Clock:
 def step(tree: Tree, clock: Clock, state: str, seconds: float = 0, run: str = "first", **given: Any) -> None:
     """One step of a change, some seconds after the last."""
     clock.now += seconds
-    defaults: dict[str, Any] = {
-        "begin": True,
-        "files": None,
-        "aside": [],
-        "facts": {},
-        "source": "open",
-        "backup_keep": 3,
-    }
-    parameters = {**defaults, "overwrite_edited": False, "state": state, "run": run, **given}
-    rollout_journal.work(tree, parameters, check_mode=False)
+    note(tree, JournalStep(state, run, **given))
 
 
 def last_time(tree: Tree) -> int | None:

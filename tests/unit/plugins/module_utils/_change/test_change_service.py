@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the kubenode.cpu_manager developers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tests of plugins/module_utils/_change/change_service.py: what root carries out, root alone has written."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import (
+    PLACE,
+    PROGRESS,
+    REQUEST,
+    RESULT,
+    main,
+)
+from ansible_collections.kubenode.cpu_manager.tests.faults.changing import Change
+from ansible_collections.kubenode.cpu_manager.tests.faults.test_reboots import CASES, on_disk, write_node
+from ansible_collections.kubenode.cpu_manager.tests.support.others import as_root, place
+
+__all__ = ("place",)
+
+
+def requested(root: Path) -> Change:
+    """A node for which a change is requested."""
+    case = CASES["none to static"]
+    write_node(root, case)
+    change = Change(str(root), "2026-11-22T09:30:00", **case.settings)
+    (root / PLACE[1:]).mkdir(parents=True, mode=0o700)
+    (root / REQUEST[1:]).write_text(json.dumps({"call": "one", "parameters": change.given}), encoding="utf-8")
+    (root / REQUEST[1:]).chmod(0o600)
+    return change
+
+
+def test_a_request_is_carried_out_once(tmp_path: Path) -> None:
+    requested(tmp_path)
+    old = on_disk(tmp_path)
+    assert main([str(tmp_path)]) == 0
+    result = json.loads((tmp_path / RESULT[1:]).read_text(encoding="utf-8"))
+    assert (result["call"], result["result"]["failed"]) == ("one", False)
+    assert on_disk(tmp_path) != old
+    assert [stat.S_IMODE((tmp_path / path[1:]).stat().st_mode) for path in (PROGRESS, RESULT)] == [0o600, 0o600]
+    # Whoever starts it again finds its result.
+    new, progress = on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()
+    assert main([str(tmp_path)]) == 0
+    assert (on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()) == (new, progress)
+
+
+def test_nothing_is_carried_out_without_a_request(tmp_path: Path) -> None:
+    requested(tmp_path)
+    (tmp_path / REQUEST[1:]).unlink()
+    old = on_disk(tmp_path)
+    assert main([str(tmp_path)]) == 0
+    assert on_disk(tmp_path) == old
+
+
+@as_root
+@pytest.mark.parametrize("way", ["mode", "owner", "directory", "link"])
+def test_a_request_that_another_user_may_write_is_not_carried_out(way: str, place: Path) -> None:
+    requested(place)
+    old, here = on_disk(place), place / REQUEST[1:]
+    if way == "mode":
+        here.chmod(0o622)
+    elif way == "owner":
+        os.chown(here, 65534, 65534)
+    elif way == "directory":
+        here.parent.chmod(0o777)
+    else:
+        theirs = place / "theirs"
+        here.rename(theirs)
+        os.chown(theirs, 65534, 65534)
+        here.symlink_to("../../../../theirs")
+    with pytest.raises((RefusedError, PermissionError)):
+        main([str(place)])
+    assert on_disk(place) == old
+    assert not (place / RESULT[1:]).exists()
+
+
+def test_a_process_that_dies_again_and_again_ends(tmp_path: Path) -> None:
+    """Each of its starts is written down."""
+    requested(tmp_path)
+    (tmp_path / PROGRESS[1:]).write_text("\n" * 5, encoding="utf-8")
+    old = on_disk(tmp_path)
+    assert main([str(tmp_path)]) == 0
+    assert on_disk(tmp_path) == old
+    assert Tree(str(tmp_path)).content(RESULT) is None
