@@ -23,6 +23,7 @@ _SEMANTIC = re.compile(r"%s\.%s\.%s(?:-(%s(?:\.%s)*))?" % (_NUMBER, _NUMBER, _NU
 # Where the version stands: {file: what is before and behind it on its line}.
 _VERSIONS = {
     "galaxy.yml": ("version: ", ""),
+    "docs/docsite/rst/awx.rst": ("     - name: https://files.example.com/kubenode-cpu_manager-", ".tar.gz"),
     "docs/docsite/rst/pipeline.rst": ("       rev: ", ""),
     "plugins/module_utils/_saved/files_of_machine.py": ('COLLECTION = "', '"'),
 }
