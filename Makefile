@@ -242,8 +242,12 @@ build: $(MAIN) ## Make the collection's archive, build/kubenode-cpu_manager-*.ta
 	@python tests/release build
 
 .PHONY: release
-release: $(TESTING) ## Make a release that servers take: changelog, commit, tag and archive; VERSION=0.2.0 says which
+release: $(TESTING) ## Prepare a release, and commit nothing: changelog, version, archive, checksums and SBOM; VERSION=1.0.0 says which
 	@python tests/release release '$(VERSION)'
+
+.PHONY: keep
+keep: $(TESTING) $(LINK) ## Before a release: keep the names that it promises, and files that it writes, for the tests of later ones
+	@KEEP=1 pytest -n $(JOBS) -k this_version_is_kept tests/docs/test_lists.py tests/playbooks/test_kept.py
 
 .PHONY: import-check
 import-check: $(TESTING) ## Have the importer of the servers of collections check the archive

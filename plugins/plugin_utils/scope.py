@@ -48,7 +48,8 @@ def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = 
         inventory.add_group(group)
         for host in members:
             inventory.add_host(host, group=group)
-    patterns = _checked(inventory, canaries, _CANARIES) + _checked(inventory, hosts, _HOSTS)
+    first = _checked(inventory, canaries, _CANARIES)
+    patterns = first + _checked(inventory, hosts, _HOSTS)
     found = [host.name for host in inventory.get_hosts(patterns)]
     if not found and patterns == ["all"]:
         raise InputError("the inventory has no host", remedy="name an inventory with -i; nothing was read")
@@ -64,6 +65,10 @@ def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = 
         if not found:
             what = "it leaves none of the hosts of %s" % _HOSTS
             raise InputError(what, "%s %s" % (_LIMIT, limit), "correct one of them; nothing was read")
+        if first and not inventory.get_hosts(first):
+            remedy = "add them to it, or leave out %s if they have had their change; nothing was read" % _CANARIES
+            what = "it leaves none of the hosts of %s, which come first" % _CANARIES
+            raise InputError(what, "%s %s" % (_LIMIT, limit), remedy)
     return Scope(patterns, list(dict.fromkeys(found)))
 
 

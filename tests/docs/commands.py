@@ -41,7 +41,7 @@ OTHER_PROGRAMS = frozenset(
         # the system
         *("dmesg", "journalctl", "systemctl"),
         # the controller
-        *(".", "ansible-builder", "ansible-lint", "ansible-rulebook", "cd", "pip"),
+        *(".", "ansible-builder", "ansible-lint", "ansible-rulebook", "ansible-runner", "cd", "pip"),
     )
 )
 # What stands before a command.

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -14,12 +15,12 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.action.fleet_report import ActionModule
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import SETTINGS_ARGUMENTS
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._programs.reconcile_program import METRICS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import GATES
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.variables import KNOWN
 
 from .pages import CHECKOUT, GUIDES
+from .promise import PROMISED, metrics_of_nodes, names, removed
 from .values import modules
 
 PLAYBOOKS = sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml"))
@@ -50,12 +51,27 @@ def test_the_guide_has_all_metrics_of_the_report() -> None:
 
 
 def test_the_guide_has_all_figures_of_the_role_reconcile() -> None:
-    of_static = re.findall("# HELP (.+?) ", METRICS)
-    source = (CHECKOUT / "plugins/module_utils/_dynamic/program.py").read_text("utf-8")
-    of_dynamic = ["kubenode_cpu_manager_dynamic_" + name for name in re.findall(r'\*_metric\(\s*"(\w+)"', source)]
     table = (GUIDES / "monitor.rst").read_text("utf-8").partition("   * - figure\n")[2].partition("\n2. ")[0]
-    assert FIRST_CELL.findall(table) == [*of_static, *of_dynamic]
-    assert len(of_dynamic) > 5
+    assert FIRST_CELL.findall(table) == list(metrics_of_nodes())
+
+
+if "KEEP" in os.environ:
+
+    def test_this_version_is_kept() -> None:
+        PROMISED.write_text("\n".join([*names(), ""]), encoding="utf-8")
+
+
+def test_no_name_that_was_promised_is_removed() -> None:
+    """What may go is on the page about compatibility. After that: `make keep`, which writes the list again."""
+    assert removed(PROMISED.read_text("utf-8")) == []
+
+
+def test_a_name_that_is_removed_is_found_and_one_more_is_none() -> None:
+    assert removed("\n".join([*names(), "option drift_info no_such_option"])) == ["option drift_info no_such_option"]
+    assert removed("\n".join(names()[1:])) == []
+    assert {name.split()[0] for name in names()} == {
+        "check", "metric", "option", "playbook", "return", "role", "variable",
+    }  # fmt: skip
 
 
 def test_the_readme_fits_two_screens() -> None:

@@ -61,8 +61,8 @@ class Form(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def modules() -> dict[str, Any]:
-    """{full name, or the name alone of one of this collection: its options} of all modules that the pages may mean."""
+def documentation() -> dict[str, Any]:
+    """{full name, or the name alone of one of this collection: what ansible-doc says}, of all the pages may mean."""
     own = [path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")]
     named = {name for page in pages() for name in FULL_NAME.findall(page.read_text("utf-8"))}
     named = {name for name in named if name.startswith(("ansible.", "kubernetes."))}
@@ -80,8 +80,14 @@ def modules() -> dict[str, Any]:
         check=True,
         env=environment,
     )
-    found = {name: said["doc"].get("options", {}) for name, said in json.loads(done.stdout).items()}
+    found = json.loads(done.stdout)
     return {**found, **{name: found["%s.%s" % (COLLECTION, name)] for name in own}}
+
+
+@lru_cache(maxsize=1)
+def modules() -> dict[str, Any]:
+    """{name of a module, as in documentation(): its options}."""
+    return {name: said["doc"].get("options", {}) for name, said in documentation().items()}
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@
 """The collection as users get it, from a plain checkout:
 
 python tests/release build              # builds the archive of what is checked out below build/
-python tests/release release VERSION    # makes the changelog, a commit, the archive, which is checked, and the tag
+python tests/release release VERSION    # writes the version and the changelog, and makes the archive, which is checked
 python tests/release import-check       # has the importer of the servers check an archive
 """
 
@@ -36,10 +36,10 @@ def build(_options: argparse.Namespace) -> str:
 
 
 def release(options: argparse.Namespace) -> str:
-    made = publish.release(CHECKOUT, options.version, CHECKOUT / "build")
-    _remind_of_repository(made)
-    done = "Released %s: a commit, the tag %s, and %s  %s"
-    return done % (options.version, options.version, archive.sha256(made), made.relative_to(CHECKOUT))
+    files = publish.release(CHECKOUT, options.version, CHECKOUT / "build")
+    _remind_of_repository(files[0])
+    print("%s is prepared, and nothing is committed: see RELEASING.md." % options.version)
+    return "\n".join("%s  %s" % (archive.sha256(file), file.relative_to(CHECKOUT)) for file in files)
 
 
 def import_check(_options: argparse.Namespace) -> str:

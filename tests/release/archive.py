@@ -16,10 +16,13 @@ import json
 import os
 import subprocess
 import tarfile
+from datetime import datetime, timezone
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Mapping
+
+import yaml
 
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 
@@ -27,8 +30,8 @@ MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 def build(source: Path, output: Path, metadata: Mapping[str, Any] | None = None) -> Path:
     """Build the collection in `source`, and return its archive in `output`.
 
-    metadata: what its MANIFEST.json is to have in place of what galaxy.yml says. All files have the time of the commit.
-    Raises CalledProcessError.
+    metadata: what its MANIFEST.json is to have in place of what galaxy.yml says. All files have the time of the
+    release, or of the commit. Raises CalledProcessError.
     """
     with TemporaryDirectory() as temporary:
         command = ["ansible-galaxy", "collection", "build", "--output-path", temporary, str(source)]
@@ -50,7 +53,12 @@ def with_metadata(archive: Path, output: Path, metadata: Mapping[str, Any]) -> P
 
 
 def time_of(source: Path) -> int:
-    """Seconds since the epoch: of the commit that is checked out there, 0 where there is no repository."""
+    """Seconds since the epoch: of the day of the release, of the commit where it is none, 0 without a repository."""
+    version = yaml.safe_load((source / "galaxy.yml").read_text("utf-8"))["version"]
+    releases = yaml.safe_load((source / "changelogs" / "changelog.yaml").read_text("utf-8"))["releases"]
+    if version in releases:
+        day = datetime.fromisoformat(releases[version]["release_date"])
+        return int(day.replace(tzinfo=timezone.utc).timestamp())
     if not (source / ".git").exists():
         return 0
     command = ["git", "-C", str(source), "log", "-1", "--format=%ct"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A release: the version, the changelog, a commit, its tag and the archive that servers take. All of it or nothing."""
+"""A release: the version, the changelog, and the archive that servers take. All of it or nothing."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from . import archive, importer
+from . import archive, importer, sbom
 
 # Source: semver.org, without its metadata of builds, by which nothing is ordered.
 _NUMBER = r"(0|[1-9][0-9]*)"
 _WORD = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _SEMANTIC = re.compile(r"%s\.%s\.%s(?:-(%s(?:\.%s)*))?" % (_NUMBER, _NUMBER, _NUMBER, _WORD, _WORD))
-_VERSION = re.compile(r"^version: .*$", re.MULTILINE)
+# Where the version stands: {file: what is before and behind it on its line}.
+_VERSIONS = {
+    "galaxy.yml": ("version: ", ""),
+    "docs/docsite/rst/awx.rst": ("     - name: https://files.example.com/kubenode-cpu_manager-", ".tar.gz"),
+    "docs/docsite/rst/pipeline.rst": ("       rev: ", ""),
+    "plugins/module_utils/_saved/files_of_machine.py": ('COLLECTION = "', '"'),
+}
 # What a release changes, and nothing else.
-_CHANGED = ("CHANGELOG.md", "changelogs", "galaxy.yml")
+_CHANGED = ("CHANGELOG.md", "changelogs", *_VERSIONS)
 
 
 class RefusedError(Exception):
@@ -45,11 +51,11 @@ def key_of(version: str) -> Key:
     return (int(major), int(minor), int(patch)), not words, words
 
 
-def release(checkout: Path, version: str, output: Path) -> Path:
-    """Release what is checked out, and return the archive. Raises RefusedError and CalledProcessError.
+def release(checkout: Path, version: str, output: Path) -> list[Path]:
+    """Prepare a release of what is checked out, and return its files: the archive, its SBOM, and their checksums.
 
-    It is prepared in a place of its own. Until everything is there, the checkout, its branch and its tags stay as they
-    are.
+    Its changes are in the files of the checkout, to be committed and tagged by a person. It is prepared in a place of
+    its own: until everything is there, the checkout stays as it is. Raises RefusedError and CalledProcessError.
     """
     _check(checkout, version)
     with TemporaryDirectory() as temporary:
@@ -58,19 +64,20 @@ def release(checkout: Path, version: str, output: Path) -> Path:
         try:
             _write(tree, version)
             _git(tree, "add", "--all", *_CHANGED)
-            _git(tree, "commit", "--quiet", "--message", "Release %s" % version)
-            commit = _git(tree, "rev-parse", "HEAD")
-            # What the tools left there is in no commit.
+            changes = Path(temporary) / "changes"
+            _git(tree, "diff", "--cached", "--binary", "--output", str(changes))
+            # What the tools left there is in no release.
             _git(tree, "clean", "-dfx", "--quiet")
             made = archive.build(tree, Path(temporary))
+            files = [made, sbom.write(made, tree)]
         finally:
             _git(checkout, "worktree", "remove", "--force", str(tree))
-        # A tag stays where others have fetched it: what no server takes gets none.
         check_archive(made)
+        sums = made.with_suffix(".gz.sha256")
+        sums.write_text("".join("%s  %s\n" % (archive.sha256(file), file.name) for file in files), encoding="utf-8")
         output.mkdir(parents=True, exist_ok=True)
-        released = Path(shutil.copy(made, output))
-    _git(checkout, "merge", "--quiet", "--ff-only", commit)
-    _git(checkout, "tag", "--annotate", "--message", "kubenode.cpu_manager %s" % version, version, commit)
+        released = [Path(shutil.copy(file, output)) for file in [*files, sums]]
+        _git(checkout, "apply", str(changes))
     return released
 
 
@@ -99,8 +106,12 @@ def _check(checkout: Path, version: str) -> None:
 
 
 def _write(tree: Path, version: str) -> None:
-    galaxy = tree / "galaxy.yml"
-    galaxy.write_text(_VERSION.sub("version: " + version, galaxy.read_text("utf-8"), count=1), encoding="utf-8")
+    for name, (before, behind) in _VERSIONS.items():
+        text = (tree / name).read_text("utf-8")
+        text, found = re.subn("(?m)^%s.*$" % re.escape(before), before + version + behind, text)
+        if found != 1:
+            raise RefusedError("%s is to have one line that begins with %r" % (name, before))
+        (tree / name).write_text(text, encoding="utf-8")
     # Cumulative: modules that were written for a version that was never released are new, too.
     command = ["antsibull-changelog", "release", "--cummulative-release", "--version", version]
     subprocess.run(command, check=True, cwd=tree)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -96,51 +97,75 @@ def name_of_archive(checkout: Path) -> str:
     return "kubenode-cpu_manager-%s.tar.gz" % version
 
 
-def test_a_release(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+# Of what a release is said to be, beside its archive.
+NAME = "kubenode-cpu_manager-1.0.0"
+VALIDATE = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read())
+sys.exit(str(error) if error else 0)
+"""
+
+
+def test_a_release_is_prepared_and_nothing_is_committed(checked: Path, tools: Path) -> None:
     clone = checked
-    for name, value in AUTHOR.items():
-        monkeypatch.setenv(name, value)
     fragments = {path.name for path in (clone / "changelogs" / "fragments").iterdir()}
     assert fragments
-    before = git(clone, "rev-parse", "HEAD")
-    said = python(clone, "release", "0.2.0")
-    made = clone / "build" / "kubenode-cpu_manager-0.2.0.tar.gz"
-    assert archive.sha256(made) in said, said
+    before = state(clone)
+    said = python(clone, "release", "1.0.0")
+    made = clone / "build" / (NAME + ".tar.gz")
+    assert made.exists(), said
+    assert archive.sha256(made) in said
     # What stands in for the repository in the check is not in what is released.
     assert archive.metadata_of(made).get("repository") != NOWHERE
-    # One commit on the branch that was checked out, with its tag, and a clean tree.
-    assert git(clone, "rev-parse", "HEAD^") == before
-    assert git(clone, "rev-parse", "0.2.0^{commit}") == git(clone, "rev-parse", "HEAD")
-    assert git(clone, "symbolic-ref", "--short", "HEAD") == "main"
-    assert git(clone, "status", "--porcelain") == ""
-    assert git(clone, "log", "-1", "--format=%s") == "Release 0.2.0"
-    assert archive.metadata_of(made)["version"] == "0.2.0"
-    assert yaml.safe_load((clone / "galaxy.yml").read_text("utf-8"))["version"] == "0.2.0"
+    assert archive.metadata_of(made)["version"] == "1.0.0"
+    head, tags, _, places = state(clone)
+    assert (head, tags, places) == (before[0], before[1], before[3])
     # The fragments are in the changelog, and gone.
     assert list((clone / "changelogs").glob("fragments/*")) == []
     log = yaml.safe_load((clone / "changelogs" / "changelog.yaml").read_text("utf-8"))
-    assert set(log["releases"]["0.2.0"]["fragments"]) == fragments
+    assert set(log["releases"]["1.0.0"]["fragments"]) == fragments
     page = (clone / "CHANGELOG.md").read_text("utf-8")
-    assert r"## v0\.2\.0" in page
-    # Modules of 0.1.0, which was not released here, are new, too.
-    modules = {path.stem for path in (clone / "plugins" / "modules").glob("*.py")} - {"__init__"}
-    assert {module["name"] for module in log["releases"]["0.2.0"]["modules"]} == modules
-    assert git(clone, "diff", "--name-only", "--diff-filter=d", "HEAD^").split() == [
-        "CHANGELOG.md",
-        "changelogs/changelog.yaml",
-        "galaxy.yml",
-    ]
+    assert r"## v1\.0\.0" in page
     with tarfile.open(made) as tar:
         assert tar.extractfile("CHANGELOG.md").read().decode("utf-8") == page  # type: ignore[union-attr]
-    # Whoever doubts it builds it again.
-    git(clone.parent, "clone", "--quiet", "--branch=0.2.0", str(clone), "again")
+    # Modules of 0.1.0, which was not released here, are new, too.
+    modules = {path.stem for path in (clone / "plugins" / "modules").glob("*.py")} - {"__init__"}
+    assert {module["name"] for module in log["releases"]["1.0.0"]["modules"]} == modules
+    assert git(clone, "diff", "--name-only", "--diff-filter=d").split() == [
+        "CHANGELOG.md",
+        "changelogs/changelog.yaml",
+        "docs/docsite/rst/awx.rst",
+        "docs/docsite/rst/pipeline.rst",
+        "galaxy.yml",
+        "plugins/module_utils/_saved/files_of_machine.py",
+    ]
+    # The version before is nowhere else, but where it says since when something is there.
+    lines = git(clone, "grep", "-hF", "0.1.0", "--", ":!changelogs", ":!tests", ":!*package-lock.json").splitlines()
+    assert {line.split(":")[0].strip() for line in lines} == {"version_added"}
+
+    # Its checksums are those of its files, and what it needs is a valid list with the hash of each.
+    said = subprocess.check_output(["sha256sum", "--check", NAME + ".tar.gz.sha256"], cwd=made.parent, text=True)
+    assert said.split() == [NAME + ".tar.gz:", "OK", NAME + ".cdx.json:", "OK"]
+    needed = (made.parent / (NAME + ".cdx.json")).read_text("utf-8")
+    subprocess.run([tools / "python", "-c", VALIDATE], input=needed, text=True, check=True)
+    names = {component["name"]: component for component in json.loads(needed)["components"]}
+    assert {"ansible-core", "kubernetes", "jinja2", "pyyaml", "kubernetes.core"} <= set(names)
+    assert all(len(component["hashes"]) == 1 for name, component in names.items() if name != "kubernetes.core")
+
+    # A person commits and tags it. Whoever doubts it builds it again.
+    git(clone, "commit", "--quiet", "--all", "--message=Release 1.0.0")
+    git(clone, "tag", "1.0.0")
+    assert git(clone, "status", "--porcelain") == ""
+    git(clone.parent, "clone", "--quiet", "--branch=1.0.0", str(clone), "again")
     assert archive.sha256(made) in python(clone.parent / "again", "build")
     # Only once, and only upwards.
     again = state(clone)
-    assert "the tag 0.2.0 is there already" in python(clone, "release", "0.2.0")
-    assert "0.2.0-rc.1 is not above 0.2.0" in python(clone, "release", "0.2.0-rc.1")
-    assert "0.1.9 is not above 0.2.0" in python(clone, "release", "0.1.9")
-    assert "says of no change" in python(clone, "release", "0.3.0")
+    assert "the tag 1.0.0 is there already" in python(clone, "release", "1.0.0")
+    assert "1.0.0-rc.1 is not above 1.0.0" in python(clone, "release", "1.0.0-rc.1")
+    assert "0.9.9 is not above 1.0.0" in python(clone, "release", "0.9.9")
+    assert "says of no change" in python(clone, "release", "1.1.0")
     assert state(clone) == again
 
 
@@ -255,5 +280,15 @@ def test_a_user_gets_nothing_that_is_only_for_work_on_it(origin: Path, tmp_path:
         names = tar.getnames()
     tops = {name.partition("/")[0] for name in names}
     assert {"plugins", "roles", "playbooks", "meta", "docs", "README.md", "LICENSE", "CHANGELOG.md"} <= tops
-    assert not tops & {"tests", "demo", "build", "Makefile", "pyproject.toml", "requirements.txt", ".git", ".venv"}
+    assert not tops & {
+        "tests",
+        "demo",
+        "build",
+        "Makefile",
+        "RELEASING.md",
+        "pyproject.toml",
+        "requirements.txt",
+        ".git",
+        ".venv",
+    }
     assert not [name for name in names if name.endswith((".pyc", "~", ".orig", ".swp"))]

@@ -61,6 +61,7 @@ def test_hosts_come_in_order(hosts: Any, canaries: Any, limit: str, expected: li
         ("all", "canary", "", "cpu_manager_canaries: the inventory has no host or group canary"),
         ("all", ["w-1", "empty"], "", "cpu_manager_canaries: empty has no host"),
         ("workers", [], "cp-1", "--limit cp-1: it leaves none of the hosts of cpu_manager_hosts"),
+        ("workers", "w-1", "w-2,w-3", "--limit w-2,w-3: it leaves none of the hosts of cpu_manager_canaries"),
         (7, [], "", "cpu_manager_hosts: has to be a pattern of hosts, or a list of such, not 7"),
         ("all", [["w-1"]], "", "cpu_manager_canaries: has to be a pattern of hosts"),
     ],
