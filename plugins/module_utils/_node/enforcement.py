@@ -263,18 +263,28 @@ def _idle(observed: Observed, state: State) -> Iterator[str]:
 
 
 def _bound(observed: Observed) -> Iterator[str]:
-    bound = []
+    bound, binders = [], set()
     for container in observed.running:
         allowed = observed.affinities.get(container.id, observed.online) & observed.online
         if container.effective is not None and allowed < container.effective:
             bound.append("%s: %s of %s" % (_name(container, container.name), allowed, container.effective))
+            binders |= {what for what, cpus in observed.binders.items() if cpus & observed.online == allowed}
     if bound:
         yield Note(
             "process-bound",
-            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
-            " has the CPUAffinity= of the service that started it or of systemd (system.conf): Linux keeps it from 6.2"
-            " on, and runc lifts it from 1.3.1 on" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
+            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); %s Linux keeps the"
+            " affinity that a process begins with from 6.2 on, and runc lifts it from 1.3.1 on"
+            % (len(bound), bound[0], ", ..." * (len(bound) > 1), _by_whom(sorted(binders))),
         )
+
+
+def _by_whom(binders: Sequence[str]) -> str:
+    if binders:
+        return (
+            "these are the CPUs of %s: take that out, where AllowedCPUs= binds the host's services alone."
+            % " and of ".join(binders)
+        )
+    return "it binds itself, or has the CPUAffinity= of the service that started it or of systemd (system.conf):"
 
 
 def _left_over(observed: Observed) -> Iterator[str]:

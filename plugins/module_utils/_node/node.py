@@ -455,7 +455,7 @@ _SYSTEMD, _RUN = "/run/systemd/system", "/run"
 def host_of(node: Node) -> Host:
     """What of the node's files decides whether its kubelet starts."""
     # Imported here, as below: not every look at a node is about its kubelet's start.
-    from .._kubelet.start.findings import other_host
+    from .._kubelet.start.findings import INVALID, other_host
 
     topology, tree = node.topology, node.tree
     has_cgroups = tree.exists(_CGROUP)
@@ -479,6 +479,9 @@ def host_of(node: Node) -> Host:
             return ()
         if here is None or top is None:
             return ()
+        kind = tree.read_value("%s/%s/cgroup.type" % (_CGROUP, path))
+        if kind == INVALID:
+            return (kind,)
         return [name for name in _CONTROLLERS_V2 if name in top.split() and name not in here.split()]
 
     memory = _memory_of(tree)

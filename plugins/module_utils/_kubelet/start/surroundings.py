@@ -21,7 +21,7 @@ from ..._base.errors import GoError
 from ..._base.golang import quote
 from .amount import Amount
 from .decode import LOG_FILES_CHECKED_SINCE
-from .findings import Finding, Host, Unknown, harmful, refused
+from .findings import INVALID, Finding, Host, Unknown, harmful, refused
 from .reservations import PERIOD, RECLAIM, SOFT, soft_faults
 
 # What keeps a kubelet from serving its API: TLS versions and cipher suites, an address that is none.
@@ -313,7 +313,14 @@ def _controller_findings(values: Mapping[str, Any], host: Host) -> Iterator[Unkn
     name = [*(part for part in _cgroupfs_name(values.get("cgroupRoot") or "/") if part), "kubepods"]
     path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
     lacking = host.cgroup_lacks(path[1:]) if path else ()
-    if lacking:
+    if INVALID in lacking:
+        yield Unknown(
+            'the kubelet cannot enter cgroupv2 "/sys/fs/cgroup%s" with domain controllers while it is in an invalid'
+            " state (cgroup.type is %s): in a container, move the processes of the topmost cgroup into one below it"
+            " first, and turn its controllers on, as Docker in Docker does" % (path, INVALID),
+            "cgroupDriver",
+        )
+    elif lacking:
         controllers = "the controller%s %s" % ("s" if len(lacking) > 1 else "", ", ".join(lacking))
         yield Unknown(
             "%s has not %s, which the topmost cgroup has: the kubelet starts only if the kernel gives it, which for cpu"

@@ -562,3 +562,56 @@ def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Pat
     assert [row["subject"] for row in drift_of(root, {})["drift"]] == []
     elsewhere = rollout_report(node(root, 33), {"cpu_manager_policy": "none"}, ChangeTerms())["elsewhere"]
     assert elsewhere["name"] == "StarlingX"
+
+
+# --- amounts that are there, and are nothing -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", ["kubeReserved: {cpu: 0m}", "systemReserved: {cpu: '0'}\nkubeReserved: {cpu: '0'}"])
+def test_a_reservation_of_0_is_named_where_nothing_is_reserved(root: Path, fields: str) -> None:
+    write(root, CONFIG, HEADER + "cgroupDriver: systemd\ncpuManagerPolicy: static\n" + fields + "\n")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["cause"].endswith(
+        "the cpu in %s is 0" % (" and ".join(line.split(":")[0] for line in fields.split("\n")))
+    )
+
+
+def test_the_file_with_a_reservation_of_0_is_named(root: Path) -> None:
+    write_eks(root, "--system-reserved=cpu=0m", kubeReserved={})
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["remedy"].endswith("--system-reserved is in %s%s" % (root, EKS_DROP_IN))
+
+
+# --- a node in a container that does not hand its controllers on -----------------------------------------------
+
+
+def test_pods_below_a_cgroup_with_threads_are_in_an_invalid_state(root: Path) -> None:
+    write(root, CONFIG, HEADER + "cgroupDriver: cgroupfs\n")
+    for path, name, text in (
+        ("", "controllers", "cpuset cpu memory pids\n"),
+        ("", "type", "domain threaded\n"),
+        ("kubepods/", "controllers", "\n"),
+    ):
+        write(root, "sys/fs/cgroup/%scgroup.%s" % (path, name), text)
+    for kind, words in (("domain invalid", "it is in an invalid state"), ("domain", "real-time priority")):
+        write(root, "sys/fs/cgroup/kubepods/cgroup.type", kind + "\n")
+        answer = start_report(node(root, 33), {})
+        assert answer["starts"] is None
+        assert words in answer["unknown"][0]["reason"]
+
+
+# --- a file that a snap's variable names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["${SNAP_DATA}", "$SNAP_DATA"])
+def test_microk8s_reads_the_file_that_its_arguments_name(root: Path, variable: str) -> None:
+    (root / CONFIG).unlink()
+    arguments = "var/snap/microk8s/current/args/kubelet"
+    write(root, arguments, "--config %s/args/kubelet.conf\n--root-dir=${SNAP_COMMON}/var/lib/kubelet\n" % variable)
+    write(root, arguments + ".conf", HEADER + "cpuManagerPolicy: static\n")
+    starts, (finding,) = told(root)
+    assert (starts, finding["where"]) == (False, "reservedSystemCPUs")
+    write(root, arguments + ".conf", HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
+    assert told(root) == (True, [])
