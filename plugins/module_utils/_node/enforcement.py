@@ -80,6 +80,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None, co
         *_unfenced(observed, exclusive),
         *_narrow(observed, exclusive, state.default_cpu_set),
         *_no_partitions(observed),
+        *_strays(observed),
         *_idle(observed, state),
         *lost_notes(lost),
         *_bound(observed),
@@ -276,6 +277,18 @@ def _bound(observed: Observed) -> Iterator[str]:
             " affinity that a process begins with from 6.2 on, and runc lifts it from 1.3.1 on"
             % (len(bound), bound[0], ", ..." * (len(bound) > 1), _by_whom(sorted(binders))),
         )
+
+
+def _strays(observed: Observed) -> Iterator[str]:
+    """Containers whose runtime takes a name that the systemd driver gives for one of a directory."""
+    strays = [path for path in observed.hosts if ".slice:" in path]
+    if strays:
+        text = (
+            "containers are in cgroups that no kubelet looks for: %d (%s%s); their runtime makes these by the driver"
+            " cgroupfs, and the kubelet by systemd: give it that driver, too (SystemdCgroup = true in containerd's"
+            " configuration), and drain the node before both are restarted"
+        )
+        yield Note("cgroups-unreadable", text % (len(strays), strays[0], ", ..." * (len(strays) > 1)))
 
 
 def _by_whom(binders: Sequence[str]) -> str:

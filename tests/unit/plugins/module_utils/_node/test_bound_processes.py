@@ -16,7 +16,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.contain
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.enforcement import compare
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Listed, write_containers
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    V1,
+    Files,
+    Listed,
+    write_cgroups,
+    write_containers,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.started import node
 
@@ -69,3 +75,14 @@ def test_the_file_that_binds_the_processes_of_containers_is_named(root: Path, fi
 
 def test_on_a_node_where_nothing_is_bound_no_file_is_looked_for(root: Path) -> None:
     assert not look(root, {SERVICE[1:]: UNIT % "0-1"}).is_bound
+
+
+@pytest.mark.parametrize("name", ["kubepods-burstable-podx.slice:cri-containerd:%s" % ("a" * 64), "other"])
+def test_containers_whose_runtime_takes_a_slice_for_a_directory_are_named(root: Path, name: str) -> None:
+    """They are beside kubepods.slice, where the kubelet finds none of them, and kills and makes them anew."""
+    write_cgroups(root, V1, {name: Files("0-7", "0", (4242,)), "kubepods.slice": Files("0-7", "0")}, "0-7", "0")
+    here = node(root, 33)
+    observed, _notes = here.observed(here.configuration())
+    assert observed is not None
+    notes = [note for note in compare(observed, "none", State(CPUSet(), {})).notes if "SystemdCgroup" in note]
+    assert len(notes) == (name != "other")

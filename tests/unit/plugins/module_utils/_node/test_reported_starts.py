@@ -615,3 +615,16 @@ def test_microk8s_reads_the_file_that_its_arguments_name(root: Path, variable: s
     assert (starts, finding["where"]) == (False, "reservedSystemCPUs")
     write(root, arguments + ".conf", HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
     assert told(root) == (True, [])
+
+
+@pytest.mark.parametrize("lacking", [("memory",), ("cpuset", "memory"), ()])
+def test_a_controller_that_no_hierarchy_of_v1_has_is_a_refusal(root: Path, lacking: tuple[str, ...]) -> None:
+    """As on a Raspberry Pi, whose kernel has the controller memory off."""
+    write(root, CONFIG, HEADER + "cgroupDriver: cgroupfs\nfailCgroupV1: false\n")
+    write_cgroups(root, V1, {"system.slice": Files()}, "0-7", "0")
+    mounts = (root / "proc/mounts").read_text("utf-8").splitlines(keepends=True)
+    write(root, "proc/mounts", "".join(line for line in mounts if not any("," + name in line for name in lacking)))
+    starts, findings = told(root)
+    assert starts is not bool(lacking)
+    text = "system validation failed - Following Cgroup subsystem not mounted: [%s]" % " ".join(lacking)
+    assert [finding["text"] for finding in findings] == [text] * bool(lacking)
