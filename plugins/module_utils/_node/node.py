@@ -500,8 +500,7 @@ def host_of(node: Node) -> Host:
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
         lacking_controllers=() if not has_cgroups else _lacking_v1(tree) if cgroup_v1 else _lacking(tree),
         needs_controllers=node.installation is not None and node.installation.distribution.has_kubelet_args,
-        is_partitioned=tree.exists(PARTITIONING)
-        or (node.installation is not None and node.installation.distribution.is_partitioned),
+        is_partitioned=tree.exists(PARTITIONING),
     )
 
 

@@ -550,16 +550,20 @@ def test_flags_that_another_file_takes_the_place_of_are_named(root: Path, path: 
 # --- a vendor's kubelet --------------------------------------------------------------------------------------
 
 
-def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Path) -> None:
-    """Its shared pool never has the reserved CPUs, which it gives to pods of the platform."""
+@pytest.mark.parametrize("checkpoint", [state("1-3,5-7"), state("1-2,5-6", db="3,7", dns="0,4", proxy="0,4")])
+def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Path, checkpoint: bytes) -> None:
+    """Its shared pool never has the reserved CPUs, which it gives to several pods of the platform."""
     write(root, CONFIG, HEADER + "cgroupDriver: systemd\ncpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
-    write(root, CHECKPOINT, state("1-3,5-7"))
-    for minor in (29, 33):
-        assert told(root, minor)[0] is False
+    write(root, CHECKPOINT, checkpoint)
+    assert told(root)[0] is False
+    assert [row["subject"] for row in drift_of(root, {})["drift"]] == ["checkpoint"]
     write(root, "etc/platform/platform.conf", "nodetype=worker\n")
-    for minor in (29, 33):
-        assert told(root, minor)[0] is True
-    assert [row["subject"] for row in drift_of(root, {})["drift"]] == []
+    answer = start_report(node(root, 33), {})
+    assert answer["starts"] is None
+    assert "by rules of its vendor's" in answer["unknown"][0]["reason"]
+    drift = drift_of(root, {})
+    assert (drift["drift"], drift["actions"]) == ([], [])
+    assert any("by rules of its vendor's" in note for note in drift["notes"])
     elsewhere = rollout_report(node(root, 33), {"cpu_manager_policy": "none"}, ChangeTerms())["elsewhere"]
     assert elsewhere["name"] == "StarlingX"
 
