@@ -40,7 +40,8 @@ options:
   start:
     description:
       - Whether the service is started before. With V(false) somebody else starts it, and nothing is done. By default
-        the module only waits.
+        the module only waits. If the start is refused, as after too many failures, systemd is told to forget these
+        (C(systemctl reset-failed)), and it is started once more.
     type: bool
   log_file:
     description: The file to which the kubelet logs, if it does not log to the journal.
