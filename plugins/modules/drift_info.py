@@ -303,6 +303,11 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
     wanted = wanted_settings(node, parameters, needs_kubelet=True)
     configuration, problem = node.found()
     observed, notes = node.observed(configuration)
+    if observed is not None and observed.is_bound:
+        # Imported here: the processes of most nodes are not bound.
+        from ..module_utils._node.binders import with_binders
+
+        observed = with_binders(tree, observed)
     # Not before the containers: the kubelet writes a container's CPUs down before it starts the container.
     starts = None
     if configuration is not None:

@@ -268,7 +268,11 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         UNMEASURED,
     )
     disputes = _disputes(owners)
-    notes += [*boot.notes, *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes)]
+    notes += [
+        *boot.notes,
+        *_lost_affinity(affinity, manager),
+        *(Note("two-owners", "%s; %s" % (found.text(), found.remedy)) for found in disputes),
+    ]
     rows = [_row(setting, chosen) for setting in interrupts]
     rows.sort(key=lambda row: (row["wanted"] is None, not row["problem"]))
     return {
@@ -293,6 +297,17 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
         "findings": [*findings, *boot.findings],
         **noted(notes),
     }
+
+
+def _lost_affinity(affinity: CPUSet | None, manager: ConfiguredCPUs | None) -> list[str]:
+    """Where the first process, which does not change its own, has more CPUs than systemd was to give it."""
+    if affinity is None or manager is None or manager.cpus is None or not affinity - manager.cpus:
+        return []
+    text = (
+        "%s gives systemd CPUAffinity=%s, and it may use %s: it was started before that, or cgroups took it back, as"
+        " version 2 does before Linux 6.2 when a kubelet turns the controller cpuset on; AllowedCPUs= of units lasts"
+    )
+    return [Note(UNMEASURED, text % (manager.path, manager.cpus, affinity))]
 
 
 def _managed(tree: Tree) -> CPUSet:

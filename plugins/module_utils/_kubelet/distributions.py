@@ -74,8 +74,8 @@ class Distribution(NamedTuple):
     patches_dir: str | None = None
     # The distribution whose files and whose running kubelet this one has, too: its marks tell them apart.
     like: str = ""
-    # Its kubelet is a changed one, whose shared pool never has the reserved CPUs.
-    is_partitioned: bool = False
+    # Its kubelet is a changed one, which keeps the CPU manager's state by rules of its own.
+    has_own_states: bool = False
     # Its kubelet goes on with feature gates that it does not have: openshift/kubernetes only logs them.
     warns_of_gates: bool = False
     # Where to change what is not to be changed on the node, or what else would undo a change there.
@@ -158,7 +158,7 @@ DISTRIBUTIONS = (
         flag_files=_KUBEADM_FLAGS,
         place=NOWHERE,
         like="kubeadm",
-        is_partitioned=True,
+        has_own_states=True,
         pointer="sysinv writes it anew: lock the host, and use system host-label-assign and host-cpu-modify",
     ),
     # Source: candi/bashible of deckhouse/deckhouse.

@@ -37,6 +37,7 @@ _NOTHING = re.compile(r"(?m)(?:^[ \t]*(?:#.*|%.*)?\n)*")
 _KUBELET_ARG_HEADER = "# The kubelet's CPU settings, written by kubenode.cpu_manager.\n"
 
 
+_SNAP = re.compile(r"\$(?:\{(SNAP_DATA|SNAP_COMMON|SNAP)\}|(SNAP_DATA|SNAP_COMMON|SNAP)\b)")
 # How the names of variables with flags end, as in KUBELET_EXTRA_ARGS.
 OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 
@@ -352,7 +353,15 @@ def _words_in_files(tree: Tree, distribution: Distribution) -> Iterator[tuple[st
             yield from _kubelet_arg_words(tree, path)
         elif tree.exists(path):
             words = {ENVIRONMENT: environment_words, LINES: line_words}[form]
-            yield tree.path(path), words(tree.read_text(path, LARGEST_OF_KUBELET))
+            given = words(tree.read_text(path, LARGEST_OF_KUBELET))
+            yield tree.path(path), [_in_snap(path, word) for word in given] if form == LINES else given
+
+
+def _in_snap(path: str, word: str) -> str:
+    """A word of a file of a snap, with the directories of that in place of its variables."""
+    name = path.split("/")[3]
+    places = {"SNAP_DATA": "/var/snap/%s/current", "SNAP_COMMON": "/var/snap/%s/common", "SNAP": "/snap/%s/current"}
+    return _SNAP.sub(lambda found: places[found.group(1) or found.group(2)] % name, word)
 
 
 def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:

@@ -282,6 +282,13 @@ class Observed(NamedTuple):
     # All partitions of the node, and the CPUs of its topmost cgroup; None where it shows none.
     partitions: Sequence[Partition] = ()
     topmost: CPUSet | None = None
+    # {what binds processes to CPUs: which}, where that was looked for: binders.py.
+    binders: Mapping[str, CPUSet] = MappingProxyType({})
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a container's first process may use fewer CPUs than are online."""
+        return any(self.online - cpus for cpus in self.affinities.values())
 
     def pod_names(self) -> dict[str, str]:
         """{pod UID: its namespace and name}, of those whose name is known."""

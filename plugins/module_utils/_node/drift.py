@@ -234,7 +234,7 @@ def report(
     actions = [WRITE_CONFIGURATION] if drift else []
     if refusal is not None:
         drift.append(_problem_row(START, "starts", "refused: " + refusal.problem, refusal))
-    is_removed = starts.removal is not None and starts.removal.is_sure
+    is_removed = bool(starts.own_rules) or (starts.removal is not None and starts.removal.is_sure)
     if config is not None and judgement.verdict == REFUSED and not is_removed:
         # Where the kubelet would refuse it with both, the reason is that of the next start, and of a repair.
         refused_now = _checkpoint_refusal(starts.found, checkpoint)
@@ -262,6 +262,7 @@ def report(
             notes.append(Note("checkpoint-refused", "%s: %s%s" % (NO_RESTART, found_refusal, offline)))
     notes += [
         *_removal_notes(starts.removal, judgement.state),
+        *_own_notes(starts, judgement),
         *reservation_notes(topology, _reserved(reserved_wanted, starts.planned), _reserved(reserved, starts.found)),
         *ignored_key_notes(starts.found.ignored, configuration),
         *replaced_map_notes(configuration),
@@ -303,6 +304,13 @@ def report(
 def _coming(config: CPUManagerConfig | None) -> CPUSet:
     """The CPUs that a kubelet with this configuration would give to containers; none where it does not pin."""
     return CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
+
+
+def _own_notes(starts: Starts, judgement: Judgement) -> list[str]:
+    """What is said of a checkpoint that a vendor's kubelet takes, and one of Kubernetes does not."""
+    if not starts.own_rules or judgement.verdict != REFUSED:
+        return []
+    return [_uncertain("checkpoint: %s (%s)" % (starts.own_rules, judgement.reason))]
 
 
 def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:

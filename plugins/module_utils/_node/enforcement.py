@@ -80,6 +80,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None, co
         *_unfenced(observed, exclusive),
         *_narrow(observed, exclusive, state.default_cpu_set),
         *_no_partitions(observed),
+        *_strays(observed),
         *_idle(observed, state),
         *lost_notes(lost),
         *_bound(observed),
@@ -263,18 +264,40 @@ def _idle(observed: Observed, state: State) -> Iterator[str]:
 
 
 def _bound(observed: Observed) -> Iterator[str]:
-    bound = []
+    bound, binders = [], set()
     for container in observed.running:
         allowed = observed.affinities.get(container.id, observed.online) & observed.online
         if container.effective is not None and allowed < container.effective:
             bound.append("%s: %s of %s" % (_name(container, container.name), allowed, container.effective))
+            binders |= {what for what, cpus in observed.binders.items() if cpus & observed.online == allowed}
     if bound:
         yield Note(
             "process-bound",
-            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); it binds itself, or"
-            " has the CPUAffinity= of the service that started it or of systemd (system.conf): Linux keeps it from 6.2"
-            " on, and runc lifts it from 1.3.1 on" % (len(bound), bound[0], ", ..." * (len(bound) > 1)),
+            "containers whose first process is bound to fewer CPUs than its cgroup has: %d (%s%s); %s Linux keeps the"
+            " affinity that a process begins with from 6.2 on, and runc lifts it from 1.3.1 on"
+            % (len(bound), bound[0], ", ..." * (len(bound) > 1), _by_whom(sorted(binders))),
         )
+
+
+def _strays(observed: Observed) -> Iterator[str]:
+    """Containers whose runtime takes a name that the systemd driver gives for one of a directory."""
+    strays = [path for path in observed.hosts if ".slice:" in path]
+    if strays:
+        text = (
+            "containers are in cgroups that no kubelet looks for: %d (%s%s); their runtime makes these by the driver"
+            " cgroupfs, and the kubelet by systemd: give it that driver, too (SystemdCgroup = true in containerd's"
+            " configuration), and drain the node before both are restarted"
+        )
+        yield Note("cgroups-unreadable", text % (len(strays), strays[0], ", ..." * (len(strays) > 1)))
+
+
+def _by_whom(binders: Sequence[str]) -> str:
+    if binders:
+        return (
+            "these are the CPUs of %s: take that out, where AllowedCPUs= binds the host's services alone."
+            % " and of ".join(binders)
+        )
+    return "it binds itself, or has the CPUAffinity= of the service that started it or of systemd (system.conf):"
 
 
 def _left_over(observed: Observed) -> Iterator[str]:

@@ -455,7 +455,7 @@ _SYSTEMD, _RUN = "/run/systemd/system", "/run"
 def host_of(node: Node) -> Host:
     """What of the node's files decides whether its kubelet starts."""
     # Imported here, as below: not every look at a node is about its kubelet's start.
-    from .._kubelet.start.findings import other_host
+    from .._kubelet.start.findings import INVALID, other_host
 
     topology, tree = node.topology, node.tree
     has_cgroups = tree.exists(_CGROUP)
@@ -479,6 +479,9 @@ def host_of(node: Node) -> Host:
             return ()
         if here is None or top is None:
             return ()
+        kind = tree.read_value("%s/%s/cgroup.type" % (_CGROUP, path))
+        if kind == INVALID:
+            return (kind,)
         return [name for name in _CONTROLLERS_V2 if name in top.split() and name not in here.split()]
 
     memory = _memory_of(tree)
@@ -495,10 +498,9 @@ def host_of(node: Node) -> Host:
         is_assumed=node.version is None,
         huge_pages=memory.get("Hugetlb", 0),
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
-        lacking_controllers=() if cgroup_v1 or not has_cgroups else _lacking(tree),
+        lacking_controllers=() if not has_cgroups else _lacking_v1(tree) if cgroup_v1 else _lacking(tree),
         needs_controllers=node.installation is not None and node.installation.distribution.has_kubelet_args,
-        is_partitioned=tree.exists(PARTITIONING)
-        or (node.installation is not None and node.installation.distribution.is_partitioned),
+        is_partitioned=tree.exists(PARTITIONING),
     )
 
 
@@ -506,6 +508,16 @@ def _lacking(tree: Tree) -> list[str]:
     """The controllers of pods that the topmost cgroup of v2 does not have; none where it shows none at all."""
     there = " ".join(_lines(tree, _CGROUP + "/cgroup.controllers")).split()
     return [controller for controller in _OF_PODS if there and controller not in there]
+
+
+def _lacking_v1(tree: Tree) -> list[str]:
+    """The controllers that no hierarchy of v1 has and the kubelet wants; none where no hierarchy is seen to be mounted.
+
+    Source: validateSystemRequirements in pkg/kubelet/cm/container_manager_linux.go.
+    """
+    mounts = [line.split() for line in _lines(tree, "/proc/mounts")]
+    there = {name for mount in mounts if mount[2:3] == ["cgroup"] for name in mount[3].split(",")}
+    return [name for name in ("cpu", "cpuacct", "cpuset", "memory") if there and name not in there]
 
 
 def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:

@@ -52,6 +52,8 @@ KEEPS, MOVES, REFUSED = "keeps", "moves", "refused"
 _SOME = 1
 # The check of the note.
 PODS_LOST = "pods-lost-at-restart"
+# From this minor version on, a pod whose containers do not run gets no devices that are not healthy.
+_LOOKS_AT_HEALTH = 26
 # So many pods are named in a note.
 _TOLD = 10
 
@@ -118,7 +120,20 @@ def fates_of(question: Question, written: Written) -> list[Fate]:
     room = Room(allocatable(question.configuration.values, question.machine), question.machine.minor)
     restart = _Restart(manager, beside, room, now, settings)
     restart.listed = {pod.name for pod in question.pods}
-    return [restart.admit(pod) for pod in pods]
+    fates = [restart.admit(pod) for pod in pods]
+    if question.machine.minor < _LOOKS_AT_HEALTH:
+        return fates
+    return [
+        _booted(fate, sorted({kind for uid, _name, kind, *_more in owned.owned if uid == fate.uid})) for fate in fates
+    ]
+
+
+def _booted(fate: Fate, devices: Sequence[str]) -> Fate:
+    """The fate of a pod with these devices, which is another one where its containers do not run."""
+    if not devices or fate.is_loss:
+        return fate
+    text = "that its containers run: a start after a boot refuses the pod until the plugin of %s has registered"
+    return fate._replace(assumed="; ".join(filter(None, (fate.assumed, text % " and ".join(devices)))))
 
 
 def loss_notes(fates: Sequence[Fate], start: str) -> list[str]:
@@ -189,7 +204,7 @@ class _Restart:
         whole, own = self.now.pod_assignments.get(pod.uid), self.now.assignments.get(pod.uid, {})
         if pod.name in self.listed or not whole or not any(own.values()):
             return ""
-        is_apart = not any(own[name] & own[other] for name in own for other in own if other != name)
+        is_apart = not any(own[name] & own[sibling] for name in own for sibling in own if sibling != name)
         used = CPUSet(cpu for cpus in own.values() for cpu in cpus)
         # A pool that nobody else has looks like CPUs of its own.
         text = "whether container %s shares the pod's CPUs is not in the states, and it is taken for one with its own"

@@ -525,7 +525,8 @@ def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Co
         prediction = predict(found, host)
     planned = prediction if not wanted else _planned(node, wanted, configuration, found, prediction)
     as_found, as_planned = _of_node(node, prediction, planned)
-    return Starts(as_found, as_planned, state_removals(node).get(node.checkpoint_path))
+    removal = state_removals(node).get(node.checkpoint_path)
+    return Starts(as_found, as_planned, removal, _OWN_RULES if _has_own_states(node) else "")
 
 
 def _planned(
@@ -633,14 +634,30 @@ def with_states(
                 checkpoint, node.checkpoint_path, checked, node.machine(), writer, node.topology.offline
             ),
         ),
-        *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node, checked)),
+        *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node.checkpoint_path, checked)),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
+    if _has_own_states(node):
+        found = [_by_own_rules(entry) if entry.where == node.checkpoint_path else entry for entry in found]
     findings = [entry for entry in found if isinstance(entry, Finding)]
     unknown = [entry for entry in found if isinstance(entry, Unknown)]
     return prediction._replace(
         findings=[*checked.before, *findings, *checked.after], unknown=[*prediction.unknown, *unknown]
     )
+
+
+_OWN_RULES = "a kubelet of Kubernetes would refuse it, and this one keeps the state by rules of its vendor's"
+
+
+def _has_own_states(node: Node) -> bool:
+    return node.installation is not None and node.installation.distribution.has_own_states
+
+
+def _by_own_rules(entry: Finding | Unknown) -> Finding | Unknown:
+    """What is found of a checkpoint, where a vendor's kubelet judges it."""
+    if isinstance(entry, Unknown) or not entry.fatal:
+        return entry
+    return Unknown("%s (%s)" % (_OWN_RULES, entry.text), entry.where)
 
 
 def state_removals(node: Node) -> dict[str, Removal]:
@@ -697,10 +714,10 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 # --- the checkpoint --------------------------------------------------------------------------------------
 
 
-def _partitioning_doubt(content: object, node: Node, checked: Checked) -> Iterator[Unknown]:
+def _partitioning_doubt(content: object, path: str, checked: Checked) -> Iterator[Unknown]:
     """Whether an older kubelet of OpenShift takes its own default set, which is without the reserved CPUs."""
     config = checked.cpu_manager
-    if config is None or config.minor >= _PARTITIONED_SINCE or not node.tree.exists(PARTITIONING):
+    if config is None or not config.is_partitioned or config.minor >= _PARTITIONED_SINCE:
         return
     if not isinstance(content, bytes) or judge(content, config).verdict == REFUSED:
         return
@@ -711,7 +728,7 @@ def _partitioning_doubt(content: object, node: Node, checked: Checked) -> Iterat
             " reserved CPUs depends on the patch level of 4.14 and 4.15; an older one refuses it at a start that"
             " follows no boot: %s"
         )
-        yield Unknown(text % (PARTITIONING, plain.reason), node.checkpoint_path)
+        yield Unknown(text % (PARTITIONING, plain.reason), path)
 
 
 def checkpoint_findings(

@@ -47,6 +47,8 @@ _PROFILE = "%s/%s/tuned.conf"
 # Options by which a profile moves what is not its CPUs' work off them: (section, option).
 _ISOLATING = (("scheduler", "isolated_cores"), ("systemd", "cpu_affinity"), ("irqbalance", "banned_cpus"))
 _CORES = "isolated_cores"
+# The cgroups whose processes the scheduler's plugin leaves alone.
+_NO_PODS = "cgroup_ps_blacklist"
 # What of such a line stays: its beginning, and its end with a comment.
 _CORES_LINE = re.compile(
     rb"([ \t]*isolated_cores[ \t]*=(?:[ \t]*(?=[^\s#]))?)(?:[^\s#][^ \t\r\n]*(?:[ \t]+[^ \t\r\n#][^ \t\r\n]*)*)?"
@@ -85,7 +87,8 @@ class Tuned(NamedTuple):
     profiles: the active ones. mode: "manual", "auto", or empty. isolates: whether they keep work off CPUs.
     isolated_text: which, as it is written, which may be one of tuned's functions; isolated: the CPUs, None where the
     text gives none. variables: the file in which they are set; empty where the profile itself does. files: those read.
-    layers: of the host, those that the profile sets. arguments: of the kernel, those that it gives.
+    layers: of the host, those that the profile sets. arguments: of the kernel, those that it gives. moves_pods: whether
+    the processes of containers are kept off these CPUs, too.
     """
 
     profiles: tuple[str, ...]
@@ -97,6 +100,7 @@ class Tuned(NamedTuple):
     files: tuple[str, ...]
     layers: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    moves_pods: bool = False
 
     @property
     def is_worked_out(self) -> bool:
@@ -116,6 +120,7 @@ def read_tuned(tree: Tree) -> Tuned | None:
         isolates = any(profile.startswith(_KNOWN) for profile in profiles)
     text, variables = _isolated(tree, chain) if isolates else ("", "")
     merged = _merged(chain)
+    scheduler = merged.get("scheduler", {})
     return Tuned(
         profiles,
         text_at(tree, PROFILE_MODE).strip(),
@@ -126,6 +131,7 @@ def read_tuned(tree: Tree) -> Tuned | None:
         (*files, *([variables] if variables else [])),
         tuple(_layers(merged)),
         tuple(_arguments(merged)),
+        _CORES in scheduler and "kubepods" not in scheduler.get(_NO_PODS, ""),
     )
 
 
@@ -164,7 +170,7 @@ def _essence_of(section: str, name: str, value: str) -> str:
         return " ".join("%s=%s" % (word, cpus) for word, cpus in _words(value))
     if section in ("main", "variables"):
         return value if name == "include" or (section, name) == ("variables", _CORES) else ""
-    read = (*_OF_SECTION, _NO_INTERRUPTS[0], *(option for _plugin, option in _ISOLATING))
+    read = (*_OF_SECTION, _NO_INTERRUPTS[0], _NO_PODS, *(option for _plugin, option in _ISOLATING))
     return value if name in read or _WORKQUEUES.fullmatch(name) else ""
 
 
@@ -245,6 +251,9 @@ def _isolated(tree: Tree, chain: Sequence[_Sections]) -> tuple[str, str]:
         text = sections.get("variables", {}).get(_CORES, "")
         # "isolated_cores = ${isolated_cores}" passes on what somebody else sets.
         if text and "${isolated_cores}" not in text:
+            return text, ""
+        text = sections.get("scheduler", {}).get(_CORES, "")
+        if text and "$" not in text:
             return text, ""
     for sections in chain:
         path = sections.get("variables", {}).get("include", "")

@@ -451,10 +451,16 @@ class _Check:
             # Without any reservation the policy is not even tried, with its options.
             is_tried = amount.value > 0
             cause = "the static policy reserves %s" % counted(amount.of_cpus(), "CPU")
+            where = "reservedSystemCPUs"
             if not is_tried:
                 cause = "the static policy needs a reserved CPU, and none is configured"
+                given = [
+                    field for field in ("systemReserved", "kubeReserved") if "cpu" in (self.values.get(field) or {})
+                ]
+                if given:
+                    where, cause = given[0], "%s: the cpu in %s is 0" % (cause, " and ".join(given))
             prefix = "new static policy error: " if is_tried else ""
-            finding = refused_by(error, cause, "reservedSystemCPUs", prefix)
+            finding = refused_by(error, cause, where, prefix)
             self.findings.insert(len(self.findings) if is_tried else before_options, finding)
             return None
         self._warn(reserved)

@@ -111,6 +111,10 @@ def _nothing(_name: str) -> Sequence[str]:
     return ()
 
 
+# A cgroup below one with threads, which can have neither processes nor controllers. Source: cgroups(7).
+INVALID = "domain invalid"
+
+
 class Host(NamedTuple):
     """What of a node decides, beside its configuration, whether its kubelet starts."""
 

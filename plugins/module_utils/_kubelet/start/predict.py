@@ -227,12 +227,14 @@ class Prediction(NamedTuple):
 class Starts(NamedTuple):
     """What is predicted of a start: of the node as it is found, its managers' states aside, and with what is wanted.
 
-    removal: why the kubelet may not find its CPU manager's state then.
+    removal: why the kubelet may not find its CPU manager's state then. own_rules: what is said of that state where a
+    vendor's kubelet judges it; empty otherwise.
     """
 
     found: Prediction
     planned: Prediction
     removal: Removal | None = None
+    own_rules: str = ""
 
 
 # The whole way of a prediction: flags, files, drop-ins, and all that is checked of what they make together.

@@ -21,7 +21,7 @@ from ..._base.errors import GoError
 from ..._base.golang import quote
 from .amount import Amount
 from .decode import LOG_FILES_CHECKED_SINCE
-from .findings import Finding, Host, Unknown, harmful, refused
+from .findings import INVALID, Finding, Host, Unknown, harmful, refused
 from .reservations import PERIOD, RECLAIM, SOFT, soft_faults
 
 # What keeps a kubelet from serving its API: TLS versions and cipher suites, an address that is none.
@@ -260,7 +260,13 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
             "set cgroupDriver: cgroupfs, for the container runtime, too",
             "cgroupDriver",
         )
-    yield from map(partial(_controller_finding, host.needs_controllers), host.lacking_controllers)
+    if host.cgroup_v1 and host.lacking_controllers:
+        lacking = " ".join(host.lacking_controllers)
+        text = "system validation failed - Following Cgroup subsystem not mounted: [%s]" % lacking
+        cause = "no hierarchy of cgroup v1 has the controller %s" % lacking.replace(" ", " and ")
+        yield refused(text, cause, _enabled(host.lacking_controllers[-1]), "cgroup.controllers")
+    else:
+        yield from map(partial(_controller_finding, host.needs_controllers), host.lacking_controllers)
     enforced = values.get("enforceNodeAllocatable") or ()
     for enforcement, title, field in _ENFORCEMENTS:
         if enforcement in enforced:
@@ -278,14 +284,18 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
 
 def _controller_finding(is_needed: bool, controller: str) -> Finding:
     cause = "cgroup v2 has no controller %s on this node, so that no pod is limited or pinned by it" % controller
-    remedy = (
+    remedy = _enabled(controller)
+    if is_needed:
+        return refused("failed to find %s cgroup (v2)" % controller, cause, remedy, "cgroup.controllers")
+    return harmful(cause, remedy, "cgroup.controllers")
+
+
+def _enabled(controller: str) -> str:
+    return (
         "enable it: without cgroup_disable=%s and with cgroup_enable=%s on the kernel's command line (of a Raspberry Pi"
         " in /boot/firmware/cmdline.txt), or by the host that has to delegate it to the container that is this node"
         % (controller, controller)
     )
-    if is_needed:
-        return refused("failed to find %s cgroup (v2)" % controller, cause, remedy, "cgroup.controllers")
-    return harmful(cause, remedy, "cgroup.controllers")
 
 
 def _enforcement_findings(
@@ -313,7 +323,14 @@ def _controller_findings(values: Mapping[str, Any], host: Host) -> Iterator[Unkn
     name = [*(part for part in _cgroupfs_name(values.get("cgroupRoot") or "/") if part), "kubepods"]
     path = _systemd_path(name) if values.get("cgroupDriver") == SYSTEMD else _cgroupfs_path(name)
     lacking = host.cgroup_lacks(path[1:]) if path else ()
-    if lacking:
+    if INVALID in lacking:
+        yield Unknown(
+            'the kubelet cannot enter cgroupv2 "/sys/fs/cgroup%s" with domain controllers while it is in an invalid'
+            " state (cgroup.type is %s): in a container, move the processes of the topmost cgroup into one below it"
+            " first, and turn its controllers on, as Docker in Docker does" % (path, INVALID),
+            "cgroupDriver",
+        )
+    elif lacking:
         controllers = "the controller%s %s" % ("s" if len(lacking) > 1 else "", ", ".join(lacking))
         yield Unknown(
             "%s has not %s, which the topmost cgroup has: the kubelet starts only if the kernel gives it, which for cpu"

@@ -411,3 +411,12 @@ def test_a_mask_of_irqbalance_with_cpus_that_are_not_there(root: Path) -> None:
     remedies = {finding["subject"]: finding["remedy"] for finding in found["findings"]}
     assert remedies["irqbalance"].startswith("CRI-O writes /etc/sysconfig/irqbalance for pods with ")
     assert "the node is booted with isolcpus=managed_irq" in json.dumps(found["findings"])
+
+
+@pytest.mark.parametrize(("runs", "is_lost"), [("0-7", True), ("0-1", False), ("0", False)])
+def test_systemd_that_lost_its_affinity_is_named(root: Path, runs: str, is_lost: bool) -> None:
+    """The kernel gives all CPUs back when a kubelet turns the controller cpuset on."""
+    write(root, "/etc/systemd/system.conf", "[Manager]\nCPUAffinity=0 1\n")
+    write(root, "/proc/1/status", "Name:\tsystemd\nCpus_allowed_list:\t%s\n" % runs)
+    notes = [note for note in answer(root)["notes"] if "CPUAffinity=0-1, and it may use %s" % runs in note]
+    assert len(notes) == is_lost

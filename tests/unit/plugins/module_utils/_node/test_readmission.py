@@ -181,6 +181,16 @@ def test_a_device_is_only_there_for_containers_that_run_until_its_plugin_is_back
         assert "no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu" in fate.message
 
 
+@pytest.mark.parametrize("minor", [25, 26, 36])
+def test_of_a_pod_with_devices_it_is_said_that_a_boot_loses_it(minor: int) -> None:
+    """After a boot no container runs, and its plugin is not back yet."""
+    left = with_devices(checkpoint("0-15"), a="c")
+    pods = [pod("a", "500m", gpu=1, runs=True)]
+    first, *_others = started(asked(pods, left, minor=minor))
+    text = "that its containers run: a start after a boot refuses the pod until the plugin of %s has registered" % GPU
+    assert (first.fate, first.assumed) == ("keeps", text if minor > 25 else "")
+
+
 # --- CPUs of a pod as a whole -------------------------------------------------------------------------------
 
 

@@ -550,15 +550,85 @@ def test_flags_that_another_file_takes_the_place_of_are_named(root: Path, path: 
 # --- a vendor's kubelet --------------------------------------------------------------------------------------
 
 
-def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Path) -> None:
-    """Its shared pool never has the reserved CPUs, which it gives to pods of the platform."""
+@pytest.mark.parametrize("checkpoint", [state("1-3,5-7"), state("1-2,5-6", db="3,7", dns="0,4", proxy="0,4")])
+def test_the_kubelet_of_starlingx_is_not_judged_by_the_rules_of_others(root: Path, checkpoint: bytes) -> None:
+    """Its shared pool never has the reserved CPUs, which it gives to several pods of the platform."""
     write(root, CONFIG, HEADER + "cgroupDriver: systemd\ncpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
-    write(root, CHECKPOINT, state("1-3,5-7"))
-    for minor in (29, 33):
-        assert told(root, minor)[0] is False
+    write(root, CHECKPOINT, checkpoint)
+    assert told(root)[0] is False
+    assert [row["subject"] for row in drift_of(root, {})["drift"]] == ["checkpoint"]
     write(root, "etc/platform/platform.conf", "nodetype=worker\n")
-    for minor in (29, 33):
-        assert told(root, minor)[0] is True
-    assert [row["subject"] for row in drift_of(root, {})["drift"]] == []
+    answer = start_report(node(root, 33), {})
+    assert answer["starts"] is None
+    assert "by rules of its vendor's" in answer["unknown"][0]["reason"]
+    drift = drift_of(root, {})
+    assert (drift["drift"], drift["actions"]) == ([], [])
+    assert any("by rules of its vendor's" in note for note in drift["notes"])
     elsewhere = rollout_report(node(root, 33), {"cpu_manager_policy": "none"}, ChangeTerms())["elsewhere"]
     assert elsewhere["name"] == "StarlingX"
+
+
+# --- amounts that are there, and are nothing -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", ["kubeReserved: {cpu: 0m}", "systemReserved: {cpu: '0'}\nkubeReserved: {cpu: '0'}"])
+def test_a_reservation_of_0_is_named_where_nothing_is_reserved(root: Path, fields: str) -> None:
+    write(root, CONFIG, HEADER + "cgroupDriver: systemd\ncpuManagerPolicy: static\n" + fields + "\n")
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["cause"].endswith(
+        "the cpu in %s is 0" % (" and ".join(line.split(":")[0] for line in fields.split("\n")))
+    )
+
+
+def test_the_file_with_a_reservation_of_0_is_named(root: Path) -> None:
+    write_eks(root, "--system-reserved=cpu=0m", kubeReserved={})
+    starts, (finding,) = told(root)
+    assert starts is False
+    assert finding["remedy"].endswith("--system-reserved is in %s%s" % (root, EKS_DROP_IN))
+
+
+# --- a node in a container that does not hand its controllers on -----------------------------------------------
+
+
+def test_pods_below_a_cgroup_with_threads_are_in_an_invalid_state(root: Path) -> None:
+    write(root, CONFIG, HEADER + "cgroupDriver: cgroupfs\n")
+    for path, name, text in (
+        ("", "controllers", "cpuset cpu memory pids\n"),
+        ("", "type", "domain threaded\n"),
+        ("kubepods/", "controllers", "\n"),
+    ):
+        write(root, "sys/fs/cgroup/%scgroup.%s" % (path, name), text)
+    for kind, words in (("domain invalid", "it is in an invalid state"), ("domain", "real-time priority")):
+        write(root, "sys/fs/cgroup/kubepods/cgroup.type", kind + "\n")
+        answer = start_report(node(root, 33), {})
+        assert answer["starts"] is None
+        assert words in answer["unknown"][0]["reason"]
+
+
+# --- a file that a snap's variable names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["${SNAP_DATA}", "$SNAP_DATA"])
+def test_microk8s_reads_the_file_that_its_arguments_name(root: Path, variable: str) -> None:
+    (root / CONFIG).unlink()
+    arguments = "var/snap/microk8s/current/args/kubelet"
+    write(root, arguments, "--config %s/args/kubelet.conf\n--root-dir=${SNAP_COMMON}/var/lib/kubelet\n" % variable)
+    write(root, arguments + ".conf", HEADER + "cpuManagerPolicy: static\n")
+    starts, (finding,) = told(root)
+    assert (starts, finding["where"]) == (False, "reservedSystemCPUs")
+    write(root, arguments + ".conf", HEADER + "cpuManagerPolicy: static\nreservedSystemCPUs: 0,4\n")
+    assert told(root) == (True, [])
+
+
+@pytest.mark.parametrize("lacking", [("memory",), ("cpuset", "memory"), ()])
+def test_a_controller_that_no_hierarchy_of_v1_has_is_a_refusal(root: Path, lacking: tuple[str, ...]) -> None:
+    """As on a Raspberry Pi, whose kernel has the controller memory off."""
+    write(root, CONFIG, HEADER + "cgroupDriver: cgroupfs\nfailCgroupV1: false\n")
+    write_cgroups(root, V1, {"system.slice": Files()}, "0-7", "0")
+    mounts = (root / "proc/mounts").read_text("utf-8").splitlines(keepends=True)
+    write(root, "proc/mounts", "".join(line for line in mounts if not any("," + name in line for name in lacking)))
+    starts, findings = told(root)
+    assert starts is not bool(lacking)
+    text = "system validation failed - Following Cgroup subsystem not mounted: [%s]" % " ".join(lacking)
+    assert [finding["text"] for finding in findings] == [text] * bool(lacking)

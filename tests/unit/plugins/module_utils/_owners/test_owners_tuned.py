@@ -139,7 +139,7 @@ def test_cpu_partitioning(place: str, tmp_path: Path) -> None:
             "",
             id="one that only tuned can work out",
         ),
-        pytest.param({ACTIVE: "x", SITE % "x": "[scheduler]\nisolated_cores=1\n"}, 1, True, "", id="its scheduler"),
+        pytest.param({ACTIVE: "x", SITE % "x": "[scheduler]\nisolated_cores=1\n"}, 1, True, "1", id="its scheduler"),
         pytest.param({ACTIVE: "x", SITE % "x": "; [scheduler]\n#isolated_cores=1\nx\n"}, 1, False, "", id="comments"),
     ],
 )
