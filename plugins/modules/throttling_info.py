@@ -148,6 +148,10 @@ containers:
           description: How many CPUs it is worth.
           type: float
           sample: 1.5
+    started:
+      description: When its first process started, in UTC. Empty where that is not known.
+      type: str
+      sample: "2026-11-28T20:14:07Z"
     counted:
       description: What was counted of its cgroup, as in RV(cgroups).
       type: dict

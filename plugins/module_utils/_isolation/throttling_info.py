@@ -17,7 +17,7 @@ from .._containers.crictl import LoggedContainer, find_names
 from .._kubelet.configuration import Configuration
 from .._kubelet.gates import GATES, NO_EXCLUSIVE_QUOTA, Gates
 from .._node.exclusive import Recorded, read_exclusive
-from .._node.node import Node, cgroup_root_of
+from .._node.node import Node, cgroup_root_of, start_time
 from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.formats import NAMELESS
@@ -90,16 +90,29 @@ def _answer(
     kernel, meaning = node.kernel(), []
     if hierarchy is not None:
         meaning = [*meaning_of(kernel, hierarchy.version, levels), *_split(hierarchy)]
+    processes = {} if hierarchy is None else hierarchy.first_processes(one.process_cgroup for one in watched)
     return {
         "kernel": kernel,
         "meaning": meaning,
         "hierarchy": None if hierarchy is None else {"version": hierarchy.version, "mount": hierarchy.mount},
         "seconds": None if sample.seconds is None else round(sample.seconds, 3),
-        "containers": container_rows(watched, levels, sample),
+        "containers": [
+            {**row, "started": _started(node, processes.get(container.process_cgroup))}
+            for row, container in zip(container_rows(watched, levels, sample), watched)
+        ],
         "cgroups": cgroup_rows(watched, levels, sample),
         "findings": [dict(finding) for finding in findings],
         "notes": notes,
     }
+
+
+def _started(node: Node, process: int | None) -> str:
+    """When a process started, as 2026-11-29T07:10:00Z; empty where it is not known."""
+    started = start_time(node.tree, process) if process else None
+    # No clock has a later year.
+    if started is None or not 0 <= started < 1 << 35:
+        return ""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
 
 
 def _note(text: str) -> str:

@@ -57,6 +57,7 @@ from .shapes import (
     ReportedView,
     UnusedFile,
 )
+from .where import places_of
 
 # A topology as nested boxes, for pictures: sockets hold NUMA nodes, these hold L3 caches, these hold cores.
 
@@ -632,6 +633,9 @@ def _node(result: Result, terms: ReportTerms, groups: Groups) -> MeasuredNode:
     }
     if looks is not None:
         node["looks"] = looks
+    places = places_of(result, answer)
+    if places:
+        node["places"] = places
     return node
 
 

@@ -83,10 +83,27 @@ class ReportedNode(TypedDict):
     owners: list[list[str]]
 
 
+class Place(TypedDict):
+    """Where a container is. since: when it started; both this and throttled_percent only with the look throttling."""
+
+    pod: str
+    container: str
+    # "exclusive" or "shared".
+    use: str
+    cpus: str
+    # "whole" or "split"; empty for shared CPUs, and where it is not known.
+    cores: str
+    numa_nodes: str
+    caches: str
+    throttled_percent: float | None
+    since: str
+
+
 class MeasuredNode(ReportedNode, total=False):
     """A node that may have been measured, too. looks: by the name of the look. answer: what collected() returns."""
 
     looks: dict[str, dict[str, Any]]
+    places: list[Place]
     answer: Mapping[str, Any]
 
 
