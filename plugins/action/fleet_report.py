@@ -34,7 +34,7 @@ from ..plugin_utils.report.page import page, read_parts
 from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
 from ..plugin_utils.report.shapes import Report
 from ..plugin_utils.report.terminal import fleet_table, host_names, node_lines, summary_line
-from ..plugin_utils.report.trend import Point, read_history, trend
+from ..plugin_utils.report.trend import Point, read_history, reservations, trend
 from ..plugin_utils.report.where import csv_form, where_table
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
@@ -56,10 +56,11 @@ SHOWN: dict[str, Callable[[Report, _History], str]] = {
     "table": lambda report, _: fleet_table(report),
     "lines": lambda report, _: node_lines(report),
     "trend": trend,
+    "reservations": reservations,
     "where": lambda report, _: where_table(report, ""),
 }
 # Those that show earlier reports, which are read for them alone.
-_WITH_HISTORY = frozenset(("markdown", "trend"))
+_WITH_HISTORY = frozenset(("markdown", "trend", "reservations"))
 _LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {

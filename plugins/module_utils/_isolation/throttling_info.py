@@ -22,6 +22,7 @@ from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.formats import NAMELESS
 from .bandwidth import Level, read_levels
+from .host_use import host_use
 from .throttling import (
     Enforcer,
     ThrottlingSample,
@@ -66,16 +67,17 @@ def throttling(node: Node, seconds: int, percent: int, sleep: Sleep = time.sleep
         return _answer(
             node, hierarchy, [], {}, ThrottlingSample({}), [], [_note("no pods are found: %s" % error), *notes]
         )
+    host = host_use(hierarchy, kubepods.roots)
     names, all_named = find_names(node.tree, node.runtime_endpoint(configuration), node.hides_names)
     watched = watched_containers(kubepods, names, all_named)
     if not watched:
-        return _answer(node, hierarchy, [], {}, ThrottlingSample({}), [], notes)
+        return {**_answer(node, hierarchy, [], {}, ThrottlingSample({}), [], notes), "host": host}
     recorded = read_exclusive(node, configuration)
     watched, more = _with_exclusive_cpus(recorded, watched, all_named)
     levels, sample, missing = _read(hierarchy, watched, seconds, sleep)
     notes += [*more, *missing, *_notes(hierarchy, watched, levels)]
     findings = findings_of(watched, levels, sample, _enforcer(node, configuration, recorded.by_kubelet), percent)
-    return _answer(node, hierarchy, watched, levels, sample, findings, notes)
+    return {**_answer(node, hierarchy, watched, levels, sample, findings, notes), "host": host}
 
 
 def _answer(
@@ -101,6 +103,7 @@ def _answer(
             for row, container in zip(container_rows(watched, levels, sample), watched)
         ],
         "cgroups": cgroup_rows(watched, levels, sample),
+        "host": None,
         "findings": [dict(finding) for finding in findings],
         "notes": notes,
     }

@@ -99,11 +99,25 @@ class Place(TypedDict):
     since: str
 
 
+class HostUse(TypedDict):
+    """Counters of what the host's part of a node has used, as throttling_info returns them, and CPUs: all, reserved."""
+
+    boot: str
+    uptime: float
+    total_us: int
+    pods_us: int
+    pressure_us: int | None
+    memory_bytes: int | None
+    cpus: int
+    reserved: int
+
+
 class MeasuredNode(ReportedNode, total=False):
     """A node that may have been measured, too. looks: by the name of the look. answer: what collected() returns."""
 
     looks: dict[str, dict[str, Any]]
     places: list[Place]
+    host_use: HostUse
     answer: Mapping[str, Any]
 
 
