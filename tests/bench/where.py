@@ -33,16 +33,16 @@ SECONDS, MEBIBYTES = 20.0, 500
 def _result(number: int) -> Result:
     containers: list[dict[str, Any]] = []
     cgroups: dict[str, Any] = {}
-    for one in range(CONTAINERS):
-        path = "kubepods.slice/kubepods-pod%d.slice/cri-containerd-%064x.scope" % (one, one)
+    for place in range(CONTAINERS):
+        path = "kubepods.slice/kubepods-pod%d.slice/cri-containerd-%064x.scope" % (place, place)
         containers.append(
             {
-                "pod_uid": "%032x" % (number * CONTAINERS + one),
-                "pod": "shop/db-%d-%d" % (number, one),
+                "pod_uid": "%032x" % (number * CONTAINERS + place),
+                "pod": "shop/db-%d-%d" % (number, place),
                 "container": "server",
-                "id": "%064x" % one,
+                "id": "%064x" % place,
                 "cgroup": path,
-                "exclusive": "%d,%d" % (one + 4, one + 68) if one < 20 else "",
+                "exclusive": "%d,%d" % (place + 4, place + 68) if place < 20 else "",
                 "levels": [path, "kubepods.slice", "/"],
                 "limit": {"cgroup": path, "cpus": 1.5},
                 "counted": {"periods": 100, "throttled_periods": 4, "throttled_us": 1200000},

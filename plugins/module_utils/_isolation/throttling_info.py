@@ -92,7 +92,9 @@ def _answer(
     kernel, meaning = node.kernel(), []
     if hierarchy is not None:
         meaning = [*meaning_of(kernel, hierarchy.version, levels), *_split(hierarchy)]
-    processes = {} if hierarchy is None else hierarchy.first_processes(one.process_cgroup for one in watched)
+    processes = (
+        {} if hierarchy is None else hierarchy.first_processes(container.process_cgroup for container in watched)
+    )
     return {
         "kernel": kernel,
         "meaning": meaning,

@@ -37,7 +37,6 @@ from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, 
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
 from .._kubelet.state_removal import Removal, overwriter, removals
-from .._owners.owners import qrm_plugins
 from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
@@ -424,10 +423,10 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
     answers = [_with_memory_list(node, prediction) for prediction in answers]
-    patched = qrm_plugins(node.tree, node.checkpoint_path.rpartition("/")[0])
+    patched = node.plugin_of_patched()
     if patched:
         text = "a plugin of Katalyst is registered here, which only a kubelet with its patches does: what that one does"
-        doubt = Unknown(text + " at its start is not known", patched[0])
+        doubt = Unknown(text + " at its start is not known", patched)
         answers = [prediction._replace(unknown=[*prediction.unknown, doubt]) for prediction in answers]
     return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
 

@@ -458,7 +458,7 @@ POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
 # Of koordlet's hooks: the runtime's proxy or NRI asks it there. It is gone after a boot.
 _KOORDLET = ("/run/koordlet/koordlet.sock", "/var/run/koordlet/koordlet.sock")
 # At the kubelet of Katalyst, which has a manager for such plugins, and what that one gave out.
-QRM_PLUGIN = "qrm_cpu_plugin_"
+_QRM_PLUGIN = "qrm_cpu_plugin_"
 _QRM_CHECKPOINT = "%s/resource-plugins/kubelet_qrm_checkpoint"
 
 _TUNED = "/etc/tuned"
@@ -608,15 +608,15 @@ def _koordlet(tree: Tree) -> Iterator[Owner]:
 def _katalyst(tree: Tree, facts: Facts) -> Iterator[Owner]:
     """It is active where its plugin is registered at the kubelet."""
     root = facts.kubelet_root.rstrip("/")
-    sockets = qrm_plugins(tree, root)
+    sockets = _qrm_plugins(tree, root)
     left = [path for path in (_QRM_CHECKPOINT % root,) if is_there(tree, path)]
     yield from _made(KATALYST, [*sockets, *left], (), bool(sockets) or not tree.live)
 
 
-def qrm_plugins(tree: Tree, kubelet_root: str) -> list[str]:
+def _qrm_plugins(tree: Tree, kubelet_root: str) -> list[str]:
     """The sockets of Katalyst's plugins for CPUs at a kubelet: one without its patches registers none."""
     registry = _REGISTRY % kubelet_root
-    names = [name for name in names_in(tree, registry) if name.startswith(QRM_PLUGIN) and name.endswith(".sock")]
+    names = [name for name in names_in(tree, registry) if name.startswith(_QRM_PLUGIN) and name.endswith(".sock")]
     return ["%s/%s" % (registry, name) for name in names]
 
 

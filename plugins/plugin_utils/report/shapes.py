@@ -83,7 +83,7 @@ class ReportedNode(TypedDict):
     owners: list[list[str]]
 
 
-class Place(TypedDict):
+class ContainerPlace(TypedDict):
     """Where a container is. since: when it started; both this and throttled_percent only with the look throttling."""
 
     pod: str
@@ -116,7 +116,7 @@ class MeasuredNode(ReportedNode, total=False):
     """A node that may have been measured, too. looks: by the name of the look. answer: what collected() returns."""
 
     looks: dict[str, dict[str, Any]]
-    places: list[Place]
+    places: list[ContainerPlace]
     host_use: HostUse
     answer: Mapping[str, Any]
 

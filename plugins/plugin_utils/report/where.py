@@ -18,7 +18,7 @@ from ...module_utils.topology.model import Group, Topology
 from .answers import WRONG, items, line, mapping, seconds_of
 from .checks import THROTTLING
 from .results import Result
-from .shapes import MeasuredNode, Place, Report
+from .shapes import ContainerPlace, MeasuredNode, Report
 
 EXCLUSIVE, SHARED = "exclusive", "shared"
 _WHOLE, _SPLIT = "whole", "split"
@@ -31,7 +31,7 @@ _LONGEST = 60
 _MOST_LISTS = 300
 
 
-def places_of(result: Result, answer: Mapping[str, Any]) -> list[Place]:
+def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]:
     """A row for each container of a node that is known. answer: that of the node; it raises nothing."""
     place = _placer(answer)
     looked = mapping(mapping(result.looks).get(THROTTLING))
@@ -60,19 +60,19 @@ def places_of(result: Result, answer: Mapping[str, Any]) -> list[Place]:
     return places
 
 
-def _placer(answer: Mapping[str, Any]) -> Callable[..., Place]:
+def _placer(answer: Mapping[str, Any]) -> Callable[..., ContainerPlace]:
     """What makes a row; what CPUs mean on the machine is found out once for each list of CPUs."""
     try:
         topology: Topology | None = Topology.from_dict(answer["topology"])
     except WRONG:
         topology = None
-    known: dict[tuple[str, str], tuple[str, str, str]] = {}
+    meanings: dict[tuple[str, str], tuple[str, str, str]] = {}
 
-    def place(pod: str, container: str, use: str, cpus: str, percent: float | None, since: str) -> Place:
+    def place(pod: str, container: str, use: str, cpus: str, percent: float | None, since: str) -> ContainerPlace:
         key = (use, cpus)
-        if key not in known and len(known) < _MOST_LISTS:
-            known[key] = _meaning(topology, use, cpus)
-        cores, nodes, caches = known.get(key, ("", "", ""))
+        if key not in meanings and len(meanings) < _MOST_LISTS:
+            meanings[key] = _meaning(topology, use, cpus)
+        cores, nodes, caches = meanings.get(key, ("", "", ""))
         return {
             "pod": pod,
             "container": container,
@@ -121,7 +121,7 @@ def rows_of(report: Report, pod: str = "") -> Iterator[list[str]]:
         yield [_text(place, node, column) for column in COLUMNS]
 
 
-def _text(place: Place, node: MeasuredNode, column: str) -> str:
+def _text(place: ContainerPlace, node: MeasuredNode, column: str) -> str:
     if column == "node":
         return node["host"]
     values: Mapping[str, object] = place

@@ -86,13 +86,14 @@ def test_what_is_said_of_a_reservation(readings: list[Any], text: str) -> None:
         {"total_us": 1 << 61},  # more than the node has
     ],
 )
-def test_counters_of_which_no_rate_follows(after: dict[str, Any]) -> None:
-    assert list(means_of([reading(1, 2), {**reading(2, 2), **after}])) == []
+def test_counters_of_which_no_rate_follows(after: Any) -> None:
+    changed: Any = dict(reading(2, 2), **after)
+    assert list(means_of([reading(1, 2), changed])) == []
 
 
 def report(day: float, used: float, **more: Any) -> Any:
-    counters = {**reading(day, used), **more}
-    answer = {**CLEAN_ANSWER, "cpus": {"online": "0-47", "reserved": "0-1,24-25"}}
+    counters: dict[str, Any] = {**reading(day, used), **more}
+    answer: Any = {**CLEAN_ANSWER, "cpus": {"online": "0-47", "reserved": "0-1,24-25"}}
     looks = {"throttling": {"containers": [], "host": counters}}
     return assemble([Result("worker-1", LOOKED_AT, answer, {}, [], looks)], ReportTerms("", MADE + day * DAY))
 
