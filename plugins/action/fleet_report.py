@@ -34,7 +34,8 @@ from ..plugin_utils.report.page import page, read_parts
 from ..plugin_utils.report.results import Problem, Progress, Result, find_files, put_file, read_results, run_of, sweep
 from ..plugin_utils.report.shapes import Report
 from ..plugin_utils.report.terminal import fleet_table, host_names, node_lines, summary_line
-from ..plugin_utils.report.trend import Point, read_history, trend
+from ..plugin_utils.report.trend import Point, read_history, reservations, trend
+from ..plugin_utils.report.where import csv_form, where_table
 
 _ROLE = Path(__file__).parent.parent.parent / "roles" / "drift_report"
 
@@ -47,6 +48,7 @@ FORMS: dict[str, tuple[str, Callable[[Report, _History], Iterable[str]]]] = {
     "html": ("drift.html", lambda report, _: [page(report, read_parts(_ROLE))]),
     "junit": ("drift.xml", lambda report, _: junit(report, _DESCRIBED)),
     "prometheus": ("drift.prom", lambda report, _: [fleet_metrics(report)]),
+    "csv": ("containers.csv", lambda report, _: csv_form(report)),
     "markdown": ("drift.md", lambda report, history: [markdown(report, history)]),
 }
 # Those that are shown: what makes each.
@@ -54,9 +56,11 @@ SHOWN: dict[str, Callable[[Report, _History], str]] = {
     "table": lambda report, _: fleet_table(report),
     "lines": lambda report, _: node_lines(report),
     "trend": trend,
+    "reservations": reservations,
+    "where": lambda report, _: where_table(report, ""),
 }
 # Those that show earlier reports, which are read for them alone.
-_WITH_HISTORY = frozenset(("markdown", "trend"))
+_WITH_HISTORY = frozenset(("markdown", "trend", "reservations"))
 _LONGEST_NAMES = 400
 
 _ARGUMENTS: dict[str, dict[str, object]] = {
@@ -70,6 +74,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "choices": [*FORMS, *SHOWN],
         "default": ["json", "html", "table"],
     },
+    "pod": {"type": "str", "default": ""},
     "title": {"type": "str", "default": "CPU drift report"},
     "fleet": {"type": "str", "default": ""},
     "baseline": {"type": "path"},
@@ -125,7 +130,8 @@ class ActionModule(ControllerAction):
         for form in given["forms"]:
             if form in SHOWN:
                 # As plain text: the result of a task is shown in the form that the user has chosen for results.
-                Display().display(SHOWN[form](report, history).rstrip("\n"))
+                text = where_table(report, given["pod"]) if form == "where" else SHOWN[form](report, history)
+                Display().display(text.rstrip("\n"))
         for path in files.values():
             Display().display("Report: %s" % path)
         summary = report["summary"]

@@ -66,14 +66,25 @@ options:
       - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that were
         not measured on a node are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
+      - V(csv) is C(containers.csv), a row for each container, with its node, CPUs, whether they are whole cores, NUMA
+        nodes, L3 caches, how much it was throttled, and since when it runs. Containers of the shared pool, and the last
+        two columns, take the look C(throttling). A cell that a program for tables would take for a formula begins with
+        an apostrophe.
+      - V(where) is the same, shown, of the pods of O(pod).
+      - V(reservations) is shown. It says of each node whether its reserved CPUs are enough for what its host used
+        between the reports of O(history), all with the look C(throttling).
       - V(markdown) is C(drift.md), for a ticket or a pull request. With O(history) it has the earlier reports, too.
       - V(table) is shown, as plain text; so is V(lines), with one line for each node, or for nodes alike.
       - V(trend) is shown, too. It has the reports of O(history) and this one side by side, with a line for each check,
         and a grade for each report.
     type: list
     elements: str
-    choices: [json, html, junit, prometheus, markdown, table, lines, trend]
+    choices: [json, html, junit, prometheus, csv, markdown, table, lines, trend, reservations, where]
     default: [json, html, table]
+  pod:
+    description: Of the form V(where), the pods whose namespace and name have this in them. By default all.
+    type: str
+    default: ''
   title:
     description: The title of the report.
     type: str
@@ -92,8 +103,9 @@ options:
     type: path
   history:
     description:
-      - Earlier reports of the fleet for the forms V(trend) and V(markdown), for which alone they are read. Files as
-        C(drift.json), or directories with such files anywhere below. The last 11 count.
+      - Earlier reports of the fleet for the forms V(trend), V(reservations) and V(markdown), for which alone they are
+        read. Files as C(drift.json), or directories with such files anywhere below. The last 11 count, and all of them
+        for V(reservations).
     type: list
     elements: path
     default: []

@@ -148,6 +148,10 @@ containers:
           description: How many CPUs it is worth.
           type: float
           sample: 1.5
+    started:
+      description: When its first process started, in UTC. Empty where that is not known.
+      type: str
+      sample: "2026-11-28T20:14:07Z"
     counted:
       description: What was counted of its cgroup, as in RV(cgroups).
       type: dict
@@ -228,6 +232,38 @@ cgroups:
       type: list
       elements: str
       sample: []
+host:
+  description:
+    - What all that runs in no pod has used since the boot. Two readings give a rate. None where it cannot be read.
+  returned: success
+  type: dict
+  contains:
+    boot:
+      description: The id of the boot; counters of two boots cannot be compared.
+      type: str
+      sample: 3b0c9a1e-5d0f-4f6c-8e0a-9f5d2f1c7a44
+    uptime:
+      description: Seconds since the boot.
+      type: float
+      sample: 1209600.5
+    total_us:
+      description: CPU time of the whole node, in microseconds.
+      type: int
+      sample: 9000000000
+    pods_us:
+      description: That of all pods. The rest is the host's.
+      type: int
+      sample: 8000000000
+    pressure_us:
+      description:
+        - How long something of C(system.slice) waited for a CPU, in microseconds. None where the kernel does not count
+          it.
+      type: int
+      sample: 120000000
+    memory_bytes:
+      description: The memory of the cgroups beside those of pods. None with version 1 of cgroups.
+      type: int
+      sample: 2147483648
 findings:
   description: What is wrong.
   returned: success

@@ -38,7 +38,7 @@ _KNOWN = (
     " cpu_manager_workload drift_report_ask_kubelets"
     " drift_report_baseline drift_report_directory drift_report_fail_on drift_report_fleet drift_report_forms"
     " drift_report_history drift_report_impact_from drift_report_look_at drift_report_look_seconds drift_report_max_age"
-    " drift_report_node_textfile drift_report_redact drift_report_sources drift_report_title"
+    " drift_report_node_textfile drift_report_pod drift_report_redact drift_report_sources drift_report_title"
     " drift_report_waivers housekeeping_allow_owners"
     " housekeeping_config_path housekeeping_exclude_slices housekeeping_interpreter housekeeping_kernel_arguments"
     " housekeeping_kernel_isolation housekeeping_layers housekeeping_manage_services housekeeping_node_root"

@@ -129,6 +129,14 @@ def test_the_sample_of_a_gate_is_what_is_printed(tmp_path: Path) -> None:
     assert not_printed("drift_report", "the fleet does not pass", run.output) == []
 
 
+def test_the_sample_of_where_is_what_is_printed(tmp_path: Path) -> None:
+    throttled.write_node(tmp_path / "node", V2)
+    hosts = {HOST: {"kubelet_node_root": str(tmp_path / "node")}}
+    run = ansible_playbook(tmp_path, "kubenode.cpu_manager.where", hosts, "-e", "pod=shop/")
+    assert run.status == 0, run.account()
+    assert not_printed("drift_report", "CONTAINER", run.output) == []
+
+
 def test_the_sample_of_throttling_is_what_is_printed(tmp_path: Path) -> None:
     throttled.write_node(tmp_path / "node", V2)
     look = task("throttling_info", root=str(tmp_path / "node"), kubelet_version="1.32")

@@ -142,12 +142,18 @@ def check_arguments(module: str, arguments: dict[str, Any]) -> list[str]:
     return [] if module in FREE else ["%s: %s" % (module, problem) for problem in check_values(options, arguments)]
 
 
+# What is typed by hand, and in no inventory.
+OF_WHERE = ("pod",)
+
+
 def check_variables(given: Mapping[str, Any], must_be_known: bool = False) -> list[str]:
     """What is wrong with variables: their names, and the values of those that roles take."""
     problems = ["%(name)s: is %(meant)s meant?" % found for found in misspelled(given)]
     if must_be_known:
         problems += [
-            "there is no variable %s" % name for name in given if name not in KNOWN and not name.startswith("ansible_")
+            "there is no variable %s" % name
+            for name in given
+            if name not in (*KNOWN, *OF_WHERE) and not name.startswith("ansible_")
         ]
     options = {name: option for name, option in variables().items() if name in given}
     options = {name: {**option, "required": False} for name, option in options.items()}

@@ -19,10 +19,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owner
     GORESCTRL_OWNER,
     HOUSEKEEPING,
     IRQBALANCE_OWNER,
+    KATALYST,
+    KOORDLET,
     KUBELET_STATIC,
     RECONCILE,
     TOPOLOGY_AWARE,
     TUNED,
+    WEKA,
     Facts,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import CACHE as CACHE_PARTITION
@@ -105,6 +108,22 @@ SIGNS = (
         {},
         ("/var/lib/kubelet/config.yaml", "process 7"),
         facts=Facts("static", ("/var/lib/kubelet/config.yaml", "process 7")),
+    ),
+    Sign("weka, its file", WEKA, {"opt/nri/plugins/99-weka-cpuset": ""}, ("/opt/nri/plugins/99-weka-cpuset",), False),
+    Sign("weka, its process", WEKA, {}, ("process 31",), facts=Facts(processes={"weka-cpuset": [31]})),
+    Sign("koordlet", KOORDLET, {"run/koordlet/koordlet.sock": ""}, ("/run/koordlet/koordlet.sock",)),
+    Sign(
+        "katalyst",
+        KATALYST,
+        {REGISTRY + "qrm_cpu_plugin_dynamic.sock": ""},
+        ("/" + REGISTRY + "qrm_cpu_plugin_dynamic.sock",),
+    ),
+    Sign(
+        "katalyst, left over",
+        KATALYST,
+        {"var/lib/kubelet/resource-plugins/kubelet_qrm_checkpoint": "{}"},
+        ("/var/lib/kubelet/resource-plugins/kubelet_qrm_checkpoint",),
+        False,
     ),
     Sign("dra, its socket", DRA_CPU, {REGISTRY + "dra.cpu-reg.sock": ""}, ("/" + REGISTRY + "dra.cpu-reg.sock",)),
     Sign(

@@ -17,11 +17,12 @@ from .._containers.crictl import LoggedContainer, find_names
 from .._kubelet.configuration import Configuration
 from .._kubelet.gates import GATES, NO_EXCLUSIVE_QUOTA, Gates
 from .._node.exclusive import Recorded, read_exclusive
-from .._node.node import Node, cgroup_root_of
+from .._node.node import Node, cgroup_root_of, start_time
 from ..cpuset import CPUSet
 from ..state.assignments import State
 from ..state.formats import NAMELESS
 from .bandwidth import Level, read_levels
+from .host_use import host_use
 from .throttling import (
     Enforcer,
     ThrottlingSample,
@@ -66,16 +67,17 @@ def throttling(node: Node, seconds: int, percent: int, sleep: Sleep = time.sleep
         return _answer(
             node, hierarchy, [], {}, ThrottlingSample({}), [], [_note("no pods are found: %s" % error), *notes]
         )
+    host = host_use(hierarchy, kubepods.roots)
     names, all_named = find_names(node.tree, node.runtime_endpoint(configuration), node.hides_names)
     watched = watched_containers(kubepods, names, all_named)
     if not watched:
-        return _answer(node, hierarchy, [], {}, ThrottlingSample({}), [], notes)
+        return {**_answer(node, hierarchy, [], {}, ThrottlingSample({}), [], notes), "host": host}
     recorded = read_exclusive(node, configuration)
     watched, more = _with_exclusive_cpus(recorded, watched, all_named)
     levels, sample, missing = _read(hierarchy, watched, seconds, sleep)
     notes += [*more, *missing, *_notes(hierarchy, watched, levels)]
     findings = findings_of(watched, levels, sample, _enforcer(node, configuration, recorded.by_kubelet), percent)
-    return _answer(node, hierarchy, watched, levels, sample, findings, notes)
+    return {**_answer(node, hierarchy, watched, levels, sample, findings, notes), "host": host}
 
 
 def _answer(
@@ -90,16 +92,32 @@ def _answer(
     kernel, meaning = node.kernel(), []
     if hierarchy is not None:
         meaning = [*meaning_of(kernel, hierarchy.version, levels), *_split(hierarchy)]
+    processes = (
+        {} if hierarchy is None else hierarchy.first_processes(container.process_cgroup for container in watched)
+    )
     return {
         "kernel": kernel,
         "meaning": meaning,
         "hierarchy": None if hierarchy is None else {"version": hierarchy.version, "mount": hierarchy.mount},
         "seconds": None if sample.seconds is None else round(sample.seconds, 3),
-        "containers": container_rows(watched, levels, sample),
+        "containers": [
+            {**row, "started": _started(node, processes.get(container.process_cgroup))}
+            for row, container in zip(container_rows(watched, levels, sample), watched)
+        ],
         "cgroups": cgroup_rows(watched, levels, sample),
+        "host": None,
         "findings": [dict(finding) for finding in findings],
         "notes": notes,
     }
+
+
+def _started(node: Node, process: int | None) -> str:
+    """When a process started, as 2026-11-29T07:10:00Z; empty where it is not known."""
+    started = start_time(node.tree, process) if process else None
+    # No clock has a later year.
+    if started is None or not 0 <= started < 1 << 35:
+        return ""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
 
 
 def _note(text: str) -> str:

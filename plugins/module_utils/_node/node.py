@@ -106,8 +106,8 @@ KUBELET_HIDDEN = "kubelet_hidden"
 
 # What those keep on a node who may give containers their CPUs beside the kubelet: NRI policies, and the DRA driver at
 # the kubelet. _owners/owners.py looks closer.
-_POLICIES = ("/var/lib/nri-resource-policy/cache", "/opt/nri/plugins")
-_REGISTRY, _DRIVER = "plugins_registry", "dra.cpu-"
+_POLICIES = ("/var/lib/nri-resource-policy/cache", "/opt/nri/plugins", "/run/koordlet")
+_REGISTRY, _DRIVER, _QRM_PLUGIN = "plugins_registry", "dra.cpu-", "qrm_cpu_plugin_"
 # Of both drivers, in both versions of cgroups, where these usually are.
 _KUBEPODS = tuple(
     "/sys/fs/cgroup%s/kubepods%s" % (place, end) for place in ("", "/cpuset", "/unified") for end in (".slice", "")
@@ -353,10 +353,19 @@ class Node:
         """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone."""
         registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
         try:
-            is_registered = any(name.startswith(_DRIVER) for name in self.tree.names(registry))
+            is_registered = any(name.startswith((_DRIVER, _QRM_PLUGIN)) for name in self.tree.names(registry))
             return is_registered or any(self.tree.exists(path) for path in _POLICIES)
         except CPUManagerError:
             return False
+
+    def plugin_of_patched(self) -> str:
+        """The socket of a plugin of Katalyst, which only a kubelet with its patches registers; empty where none is."""
+        registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
+        try:
+            names = [name for name in self.tree.names(registry) if name.startswith(_QRM_PLUGIN)]
+        except CPUManagerError:
+            return ""
+        return "%s/%s" % (registry, names[0]) if names else ""
 
     def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
         """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""

@@ -423,6 +423,11 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     if service and has_unit(node.tree, service):
         answers = with_unit(node.tree, service, answers)
     answers = [_with_memory_list(node, prediction) for prediction in answers]
+    patched = node.plugin_of_patched()
+    if patched:
+        text = "a plugin of Katalyst is registered here, which only a kubelet with its patches does: what that one does"
+        doubt = Unknown(text + " at its start is not known", patched)
+        answers = [prediction._replace(unknown=[*prediction.unknown, doubt]) for prediction in answers]
     return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
 
 

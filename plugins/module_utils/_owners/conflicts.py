@@ -9,7 +9,7 @@ Sources: what the documentation of each says of the others, see docs/docsite/rst
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
 from .owners import (
@@ -21,11 +21,14 @@ from .owners import (
     GORESCTRL_OWNER,
     HOUSEKEEPING,
     IRQBALANCE_OWNER,
+    KATALYST,
+    KOORDLET,
     KUBELET_STATIC,
     NAMES,
     RECONCILE,
     TOPOLOGY_AWARE,
     TUNED,
+    WEKA,
     Owner,
 )
 
@@ -101,8 +104,45 @@ def _pairs_with_policy(policy: str) -> tuple[Pair, ...]:
     )
 
 
+# Who else gives containers CPUs by an account of its own: how it does it, and how to be without it.
+_WRITERS = {
+    WEKA: (
+        "the plugin gives containers CPUs by its own account, those that an annotation names among them",
+        "uninstall the plugin and delete the pods that it has pinned",
+    ),
+    KOORDLET: (
+        "koordlet writes the cpusets of its own classes of pods, and does not heed the CPUs that the kubelet reserves",
+        "take koordlet off this node and delete the pods that it has pinned",
+    ),
+    KATALYST: (
+        "Katalyst's plugin gives containers CPUs in place of the kubelet's CPU manager, and they are in no checkpoint",
+        "take Katalyst's agent off this node and give it a kubelet without its patches",
+    ),
+}
+
+
+def _pairs_with_writer(writer: str) -> Iterator[Pair]:
+    """What holds of each of them."""
+    how, way_out = _WRITERS[writer]
+    later = list(_WRITERS)[list(_WRITERS).index(writer) + 1 :]
+    ways = {
+        KUBELET_STATIC: _TO_NONE,
+        DRA_CPU: _REMOVE_DRIVER,
+        BALLOONS: _REMOVE_POLICY,
+        TOPOLOGY_AWARE: _REMOVE_POLICY,
+        CRIO_SHARED: "remove shared_cpuset and the cpuset of workloads from CRI-O's configuration",
+        RECONCILE: _NO_RECONCILE,
+        CACHE: _NO_CACHE,
+        **{name: _WRITERS[name][1] for name in later},
+    }
+    for beside, way in ways.items():
+        what = "which our groups do not follow" if beside == CACHE else "and both write the cpusets of containers"
+        yield Pair(beside, writer, "%s, %s" % (how, what), "%s, or %s" % (way, way_out))
+
+
 # Each pair once.
 PAIRS = (
+    *(pair for writer in _WRITERS for pair in _pairs_with_writer(writer)),
     Pair(
         KUBELET_STATIC,
         DRA_CPU,

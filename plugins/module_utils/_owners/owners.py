@@ -8,7 +8,9 @@ a kubelet.
 A file alone does not say that a program still works: most of them leave files behind. So on a live node an owner
 counts as active where its process runs, or where systemd or the kubelet starts it or has it registered. Of a saved
 node, whatever was saved counts. Sources: deployment/helm and pkg/driver/cdi.go of kubernetes-sigs/dra-driver-cpu;
-deployment/helm and pkg/resmgr/cache/cache.go of containers/nri-plugins;
+deployment/helm and pkg/resmgr/cache/cache.go of containers/nri-plugins; deploy/ of weka/nri-cpuset;
+pkg/koordlet/runtimehooks/config.go of koordinator-sh/koordinator; cmd/katalyst-agent/app/options/qrm of
+kubewharf/katalyst-core;
 k8s.io/dynamic-resource-allocation/kubeletplugin.
 """
 
@@ -399,6 +401,9 @@ KUBELET_STATIC = "kubelet-static"
 DRA_CPU = "dra-driver-cpu"
 BALLOONS = "nri-balloons"
 TOPOLOGY_AWARE = "nri-topology-aware"
+WEKA = "nri-weka-cpuset"
+KOORDLET = "koordlet"
+KATALYST = "katalyst"
 CRIO_INTERRUPTS = "crio-interrupts"
 CRIO_SHARED = "crio-shared-cpus"
 TUNED = "tuned"
@@ -429,6 +434,9 @@ OWNERS = {
     DRA_CPU: OwnerKind("the DRA CPU driver", "dracpu", in_pods=True),
     BALLOONS: OwnerKind("the NRI policy balloons", _POLICY_PROGRAM + "balloons", in_pods=True),
     TOPOLOGY_AWARE: OwnerKind("the NRI policy topology-aware", _POLICY_PROGRAM + "topology-aware", in_pods=True),
+    WEKA: OwnerKind("the NRI plugin weka-cpuset", "weka-cpuset", in_pods=True),
+    KOORDLET: OwnerKind("Koordinator's koordlet"),
+    KATALYST: OwnerKind("Katalyst's plugin for CPUs"),
     CRIO_INTERRUPTS: OwnerKind("CRI-O's annotation irq-load-balancing", "crio"),
     CRIO_SHARED: OwnerKind("CRI-O's CPUs of containers", "crio"),
     TUNED: OwnerKind("tuned", "tuned"),
@@ -455,6 +463,12 @@ _CDI = ("/run/cdi", "/var/run/cdi", "/etc/cdi")
 CLAIM = "DRA_CPUSET_"
 _PLUGINS, _PLUGIN_SETTINGS = "/opt/nri/plugins", "/etc/nri/conf.d"
 POLICY_CACHE = "/var/lib/nri-resource-policy/cache"
+
+# Of koordlet's hooks: the runtime's proxy or NRI asks it there. It is gone after a boot.
+_KOORDLET = ("/run/koordlet/koordlet.sock", "/var/run/koordlet/koordlet.sock")
+# At the kubelet of Katalyst, which has a manager for such plugins, and what that one gave out.
+_QRM_PLUGIN = "qrm_cpu_plugin_"
+_QRM_CHECKPOINT = "%s/resource-plugins/kubelet_qrm_checkpoint"
 
 _TUNED = "/etc/tuned"
 _IRQBALANCE_FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
@@ -512,6 +526,9 @@ def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
         *_kubelet(facts),
         *_dra_driver(tree, facts),
         *_nri_policies(tree, facts),
+        *_weka(tree, facts),
+        *_koordlet(tree),
+        *_katalyst(tree, facts),
         *_crio(tree, facts),
         *_tuned(tree, facts),
         *_irqbalance(tree, facts),
@@ -584,6 +601,32 @@ def _nri_policies(tree: Tree, facts: Facts) -> Iterator[Owner]:
         pids = facts.of(owner)
         evidence = [*_plugins(tree, policy), *([POLICY_CACHE] if cached == policy else [])]
         yield from _made(owner, evidence, pids, bool(pids) or not tree.live)
+
+
+def _weka(tree: Tree, facts: Facts) -> Iterator[Owner]:
+    pids = facts.of(WEKA)
+    yield from _made(WEKA, _plugins(tree, OWNERS[WEKA].program), pids, bool(pids) or not tree.live)
+
+
+def _koordlet(tree: Tree) -> Iterator[Owner]:
+    """It is active where its socket is: nobody but root makes one there."""
+    sockets = [path for path in _KOORDLET if is_there(tree, path)]
+    yield from _made(KOORDLET, sockets[:1], (), True)
+
+
+def _katalyst(tree: Tree, facts: Facts) -> Iterator[Owner]:
+    """It is active where its plugin is registered at the kubelet."""
+    root = facts.kubelet_root.rstrip("/")
+    sockets = _qrm_plugins(tree, root)
+    left = [path for path in (_QRM_CHECKPOINT % root,) if is_there(tree, path)]
+    yield from _made(KATALYST, [*sockets, *left], (), bool(sockets) or not tree.live)
+
+
+def _qrm_plugins(tree: Tree, kubelet_root: str) -> list[str]:
+    """The sockets of Katalyst's plugins for CPUs at a kubelet: one without its patches registers none."""
+    registry = _REGISTRY % kubelet_root
+    names = [name for name in names_in(tree, registry) if name.startswith(_QRM_PLUGIN) and name.endswith(".sock")]
+    return ["%s/%s" % (registry, name) for name in names]
 
 
 def _plugins(tree: Tree, policy: str) -> list[str]:

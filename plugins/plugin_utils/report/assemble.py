@@ -41,7 +41,8 @@ from .answers import (
     ways_of,
     why_unread,
 )
-from .checks import CHECKS, DANGER, LOOKS, NOTE, SEVERITIES, Check, check_of_subject
+from .checks import CHECKS, DANGER, LOOKS, NOTE, SEVERITIES, THROTTLING, Check, check_of_subject
+from .host_use import cpu_count, host_use_of
 from .looks import shown_looks, source_of
 from .results import Problem, Result
 from .shapes import (
@@ -57,6 +58,7 @@ from .shapes import (
     ReportedView,
     UnusedFile,
 )
+from .where import places_of
 
 # A topology as nested boxes, for pictures: sockets hold NUMA nodes, these hold L3 caches, these hold cores.
 
@@ -632,6 +634,14 @@ def _node(result: Result, terms: ReportTerms, groups: Groups) -> MeasuredNode:
     }
     if looks is not None:
         node["looks"] = looks
+    counters = mapping(mapping(mapping(result.looks).get(THROTTLING)).get("host"))
+    cpus = mapping(answer.get("cpus"))
+    use = host_use_of(counters, cpu_count(cpus.get("online")), cpu_count(cpus.get("reserved")))
+    if use is not None:
+        node["host_use"] = use
+    places = places_of(result, answer)
+    if places:
+        node["places"] = places
     return node
 
 

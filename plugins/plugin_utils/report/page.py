@@ -80,7 +80,7 @@ _MOST_IN_ROW = 3
 # Of the bar: its width, and the least width of a part, so that one node of 10,000 can be seen.
 _BAR, _LEAST = 1000.0, 5.0
 # The parts of a node that equal nodes share.
-_SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks")
+_SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks", "places")
 
 
 def read_parts(role: Path) -> dict[str, str]:

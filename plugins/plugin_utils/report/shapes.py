@@ -83,10 +83,41 @@ class ReportedNode(TypedDict):
     owners: list[list[str]]
 
 
+class ContainerPlace(TypedDict):
+    """Where a container is. since: when it started; both this and throttled_percent only with the look throttling."""
+
+    pod: str
+    container: str
+    # "exclusive" or "shared".
+    use: str
+    cpus: str
+    # "whole" or "split"; empty for shared CPUs, and where it is not known.
+    cores: str
+    numa_nodes: str
+    caches: str
+    throttled_percent: float | None
+    since: str
+
+
+class HostUse(TypedDict):
+    """Counters of what the host's part of a node has used, as throttling_info returns them, and CPUs: all, reserved."""
+
+    boot: str
+    uptime: float
+    total_us: int
+    pods_us: int
+    pressure_us: int | None
+    memory_bytes: int | None
+    cpus: int
+    reserved: int
+
+
 class MeasuredNode(ReportedNode, total=False):
     """A node that may have been measured, too. looks: by the name of the look. answer: what collected() returns."""
 
     looks: dict[str, dict[str, Any]]
+    places: list[ContainerPlace]
+    host_use: HostUse
     answer: Mapping[str, Any]
 
 

@@ -14,10 +14,11 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import InputError
 from ...module_utils._base.quantity import counted
-from .answers import CLEAN, mapping, seconds_of
+from .answers import CLEAN, line, mapping, seconds_of
 from .assemble import UNCOMPARED_STATES, items_of, read_report
 from .checks import NOTE
-from .shapes import Report
+from .host_use import host_use_of, verdict_of
+from .shapes import HostUse, Report
 from .terminal import ages_of, cell
 
 # Columns that fit in a terminal beside the name of a check, this report with them.
@@ -46,6 +47,8 @@ class Point(NamedTuple):
     is_danger: bool
     # {check: on how many nodes it is found}, notes left out.
     checks: Mapping[str, int]
+    # {host: what its host's part has used}, of the nodes of which it was read.
+    host_uses: Mapping[str, HostUse] = {}
 
     @property
     def grade(self) -> str:
@@ -71,7 +74,27 @@ def point_of(report: Mapping[str, object]) -> Point:
         states.get(CLEAN, 0),
         summary.get("outcome") == "danger",
         {str(row.get("check")): _count(row.get("nodes")) for row in rows},
+        dict(_host_uses(report)),
     )
+
+
+def _host_uses(report: Mapping[str, object]) -> Iterator[tuple[str, HostUse]]:
+    for node in map(mapping, items_of(report, "nodes")):
+        use = mapping(node.get("host_use"))
+        found = host_use_of(use, _count(use.get("cpus")), _count(use.get("reserved")))
+        if found is not None:
+            yield line(node.get("host")), found
+
+
+def reservations(report: Report, history: Sequence[Point]) -> str:
+    """A line for each node of which the report knows what its host uses: whether what is reserved is enough."""
+    now = point_of(report)
+    points = [*(point for point in history if point.made < now.made), now]
+    lines = []
+    for host in sorted(now.host_uses):
+        readings = [point.host_uses[host] for point in points if host in point.host_uses]
+        lines.append("%s: %s" % (host, verdict_of(readings)))
+    return "\n".join(lines) or "no node was looked at for throttling, which reads what its host uses"
 
 
 def _count(value: object) -> int:

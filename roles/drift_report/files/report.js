@@ -22,11 +22,13 @@
   // --- what is looked for -----------------------------------------------------------------------------
 
   const value = (number) => data.values[number];
+  const placesOf = (node) => node.places === undefined ? [] : value(node.places);
   const groupTexts = data.groups.map((group) => group.text.toLowerCase());
   const rowOf = new Map();
   const nodes = data.nodes.map((node, number) => {
     const findings = (node.findings || []).map(value);
-    const words = [node.host, node.state, ...findings.map((finding) => finding.check)];
+    const words = [node.host, node.state, ...findings.map((finding) => finding.check),
+      ...placesOf(node).map((place) => place.pod + "/" + place.container)];
     if (!rowOf.has(node.host)) rowOf.set(node.host, number);
     return { node, findings, text: words.join("\n").toLowerCase(), shown: true };
   });
@@ -163,6 +165,7 @@
     if (node.looks !== undefined) shown.append(...ofLooks(value(node.looks)));
     if (node.elsewhere !== undefined) shown.append(...ofElsewhere(value(node.elsewhere)));
     if (node.owners !== undefined || node.pools !== undefined || group.map) shown.append(...ofCpus(node, group));
+    if (node.places !== undefined) shown.append(...ofPlaces(placesOf(node)));
     if (node.containers !== undefined) shown.append(...ofContainers(value(node.containers)));
     return shown;
   }
@@ -349,6 +352,21 @@
     snippet.tabIndex = 0;
     const shown = [make("h4", "", "Set elsewhere: " + elsewhere.name), make("p", "", elsewhere.why)];
     return elsewhere.snippet ? [...shown, snippet] : shown;
+  }
+
+  function ofPlaces(places) {
+    const columns = ["pod", "container", "use", "cpus", "cores", "numa_nodes", "caches", "throttled_percent", "since"];
+    const names = { cpus: "CPUs", numa_nodes: "NUMA nodes", caches: "L3 caches", throttled_percent: "throttled in" };
+    const table = make("table", "looks");
+    table.append(make("thead", "", make("tr", "", ...columns.map((name) => header("col", names[name] || name)))));
+    const body = table.appendChild(make("tbody", ""));
+    for (const place of places) {
+      const [pod, ...cells] = columns.map((name) => place[name] === null || place[name] === "" ? "–"
+        : name === "throttled_percent" ? percent(place[name]) : place[name]);
+      body.append(make("tr", place.cores === "split" ? "odd" : "", header("row", pod),
+        ...cells.map((text) => make("td", "", text))));
+    }
+    return [make("h4", "", "Where the containers are"), wide(table, "where the containers are")];
   }
 
   function ofContainers(counts) {

@@ -56,6 +56,15 @@ def test_a_good_node(root: Path) -> None:
     }
 
 
+def test_of_a_kubelet_with_the_patches_of_katalyst_a_start_is_not_certain(root: Path) -> None:
+    write(root, "var/lib/kubelet/plugins_registry/qrm_cpu_plugin_dynamic.sock", b"")
+    answer = start_report(node(root), {})
+    assert answer["starts"] is None
+    assert [doubt["where"] for doubt in answer["unknown"]] == [
+        "/var/lib/kubelet/plugins_registry/qrm_cpu_plugin_dynamic.sock"
+    ]
+
+
 STARTED = "ExecStart=/usr/bin/kubelet --config=/%s" % CONFIG
 
 

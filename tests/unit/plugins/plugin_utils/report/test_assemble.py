@@ -70,6 +70,15 @@ def test_a_report() -> None:
     }
 
 
+PLACE = {
+    "pod": "a/b",
+    "use": "exclusive",
+    "cores": "split",
+    "throttled_percent": None,
+    "since": "",
+}
+
+
 def test_a_node() -> None:
     node = made(ANSWER)["nodes"][0]
     findings, ways = node.pop("findings"), node.pop("ways")
@@ -98,6 +107,10 @@ def test_a_node() -> None:
             ["exclusive", "a/b/d", "2"],
             ["reserved", "", "0,4"],
             ["shared", "", "3,5-7"],
+        ],
+        "places": [
+            {**PLACE, "container": "c", "cpus": "1", "numa_nodes": "0", "caches": "0"},
+            {**PLACE, "container": "d", "cpus": "2", "numa_nodes": "1", "caches": "1"},
         ],
     }
     assert len(findings) == 5
