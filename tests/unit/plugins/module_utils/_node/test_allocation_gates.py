@@ -137,7 +137,7 @@ def test_an_empty_pool_is_told_behind_a_topology_affinity_error() -> None:
     why = (
         "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared"
         " containers: of the pod's 4 CPUs, a (2) and b (2) take all, and nothing is left for x, which share the rest;"
-        " give the pod more CPUs, or these containers cpu and memory of their own (limits that equal the requests)"
+        " give the pod more CPUs, or these containers fewer"
     )
     for policy, reason, message in (
         ("restricted", "TopologyAffinityError", MISFIT),
