@@ -190,3 +190,7 @@ def test_whether_live_pods_have_cpus_of_their_own_goes_by_the_gates() -> None:
         settings, beside = {"cpu_manager_policy": "static"}, {"configuration": {"featureGates": gates}}
         kubelet = Kubelet("", json.dumps(settings), 36, json.dumps(beside))
         assert has_exclusive(kubelet, pod_from_manifest(ALONE)) is own
+    beside = {"configuration": {"featureGates": {MANAGERS: True}}}
+    for wanted, own in (({}, False), (WHOLE, True)):
+        kubelet = Kubelet("", json.dumps({"cpu_manager_policy": "static", **wanted}), 36, json.dumps(beside))
+        assert has_exclusive(kubelet, pod_from_manifest(whole(a={}, b={}))) is own
