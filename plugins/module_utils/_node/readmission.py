@@ -189,7 +189,7 @@ class _Restart:
         whole, own = self.now.pod_assignments.get(pod.uid), self.now.assignments.get(pod.uid, {})
         if pod.name in self.listed or not whole or not any(own.values()):
             return ""
-        is_apart = not any(own[name] & own[other] for name in own for other in own if other != name)
+        is_apart = not any(own[name] & own[sibling] for name in own for sibling in own if sibling != name)
         used = CPUSet(cpu for cpus in own.values() for cpu in cpus)
         # A pool that nobody else has looks like CPUs of its own.
         text = "whether container %s shares the pod's CPUs is not in the states, and it is taken for one with its own"

@@ -816,10 +816,9 @@ def _upgrade_losses(node: Node, prediction: Prediction, files: Mapping[str, byte
     if prediction.starts is False:
         return []
     # Imported here: hardly anybody asks of another version.
-    from .._node.readmission import loss_notes
-    from .._node.restart import fates_at_start
+    from .._node.restart import restart_notes
 
-    return loss_notes(fates_at_start(node, files, {}), "the start of the kubelet 1.%d" % node.minor)
+    return restart_notes(node, files, "the start of the kubelet 1.%d" % node.minor)
 
 
 def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
