@@ -34,7 +34,7 @@ SECTIONS = (
         "Pods that are not admitted",
         "The kubelet runs, and refuses a pod. The reason stands in the pod's status, the text in its message.",
         "policy/(manager|static|assignment).py",
-        "Admission|SMTAlignmentError|AllocationError|TakeError",
+        "Admission|SMTAlignmentError|AllocationError|EmptyPodPoolError|TakeError",
         check="",
     ),
     Section(
@@ -128,6 +128,24 @@ ADMISSIONS = {
 # What the code words without a cause, as nobody has met it or as other refusals come first, by the first words.
 EXPLAINED = {
     "Allocate failed due to": ADMISSIONS["UnexpectedAdmissionError"],
+    "Pod Scope pod with pod-level resources": (
+        (
+            "as a whole the pod does not fit as the topology manager's policy wants it; or, which the text does not"
+            " say, its containers with CPUs of their own leave none to those that share the rest; or a kubelet 1.36 or"
+            " 1.37 has started anew, and does not see that the pod has CPUs"
+        ),
+        (
+            "allocation_plan says which of these it is, in why; give the pod more CPUs than its containers have for"
+            " themselves, and drain the node before its kubelet is restarted"
+        ),
+    ),
+    "pod rejected, ": (
+        (
+            "containers with limits of cpu and memory that equal their requests have these for themselves, and together"
+            " all that the pod has, so that nothing is left for those that share the rest"
+        ),
+        "give the pod more in spec.resources, or its containers less for themselves",
+    ),
     "accounting error": (
         "the kubelet miscounts when it distributes CPUs over NUMA nodes",
         "request another number of CPUs, or drop distribute-cpus-across-numa",

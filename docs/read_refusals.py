@@ -38,6 +38,7 @@ MAKERS: Mapping[str, Sequence[str]] = {
     "MemoryStateError": _TEXT_ONLY,
     "SMTAlignmentError": _TEXT_ONLY,
     "AllocationError": _TEXT_ONLY,
+    "EmptyPodPoolError": _TEXT_ONLY,
     "TakeError": _TEXT_ONLY,
     "EndlessDistributionError": _TEXT_ONLY,
     "GoError": _TEXT_ONLY,

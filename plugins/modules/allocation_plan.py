@@ -214,9 +214,16 @@ containers:
       type: str
       sample: postgres
     exclusive:
-      description: Whether it has CPUs for itself.
+      description: Whether it has CPUs that are not in the node's shared pool, for itself or with others of its pod.
       type: bool
       sample: true
+    isolation:
+      description:
+        - Whose CPUs it runs on, in the kubelet's words. V(container) is its own; V(pod) is what the containers of its
+          pod share that have none of their own (feature gate C(PodLevelResourceManagers)); V(host) is the node's shared
+          pool.
+      type: str
+      sample: container
     cpus:
       description: The CPUs that it runs on.
       type: str
@@ -239,7 +246,8 @@ refused:
     reason:
       description:
         - The kubelet's reason, such as C(TopologyAffinityError), C(SMTAlignmentError), C(UnexpectedAdmissionError),
-          C(OutOfcpu), C(OutOfmemory), or C(EndlessDistribution) if it would calculate without end.
+          C(EmptyPodSharedPoolError), C(OutOfcpu), C(OutOfmemory), or C(EndlessDistribution) if it would calculate
+          without end.
       type: str
       sample: TopologyAffinityError
     message:

@@ -122,7 +122,7 @@ from typing import Mapping
 
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.tree import Tree
-from ..module_utils._node.container_cpus import lost_in, lost_notes
+from ..module_utils._node.container_cpus import lost_in, lost_notes, unowned_notes
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.start_check import planned_config
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
@@ -137,12 +137,13 @@ def work(tree: Tree, parameters: Mapping[str, object], check_mode: bool) -> Outc
     judgement = judge(node.checkpoint(), planned_config(node, wanted_settings(node, parameters)))
     says = restore_error(judgement.reason, node.checkpoint_path) if judgement.unread else judgement.reason
     found = lost_in(observed, judgement.state)
+    unowned = [] if judgement.state is None else unowned_notes(judgement.state)
     return Outcome(
         {
             "file": tree.path(node.checkpoint_path),
             "checkpoint": {**judgement.to_dict(), "lost": [lost.to_dict() for lost in found]},
             "kubelet_says": says,
-            "notes": [*lost_notes(found), *node.version_notes()],
+            "notes": [*lost_notes(found), *unowned, *node.version_notes()],
         }
     )
 

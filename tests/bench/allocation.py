@@ -16,8 +16,13 @@ import time
 from statistics import mean
 from typing import Iterator
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import APP, Container, Pod
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.assignment import TakeError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import POD, RESTRICTED, TopologyManager
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.manager import CPUManager
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.static import StaticPolicy
 from ansible_collections.kubenode.cpu_manager.tests.conformance.traces import (
     ALLOCATORS,
     ERROR,
@@ -44,6 +49,9 @@ KUBELET = {
 LIMITS = {"48cpu": 5, "256cpu": 10}
 HIGHER_LIMITS = {("256cpu", "take", "distributed"): 30}
 
+# How many times as long a pod that has CPUs as a whole may take as one whose containers have them.
+MOST_OF_WHOLE = 3
+
 # Machines of two sockets, for the growth.
 GROWING = {
     48: "2s1n12c2t",
@@ -65,6 +73,32 @@ def unit(steps: int = 20_000) -> float:
         x = (x ^ (mask >> (i & 255))) & mask
         x.bit_count()
     return (time.perf_counter() - start) / steps
+
+
+def pod_times(shape: str) -> tuple[float, float]:
+    """The seconds of one admission of a pod whose containers have CPUs, and of one that has them as a whole."""
+    topology = topology_of(shape)
+    own, shared = {"cpu": 2000, "memory": 1000}, dict[str, int]()
+    whole = {"cpu": 8000, "memory": 8000}
+    ordinary = Pod("o", "o", tuple(Container(name, APP, own, own) for name in "abcd"))
+    parts = tuple(Container(name, APP, limits, limits) for name, limits in zip("abcd", (own, own, shared, shared)))
+    divided = Pod("w", "w", parts, pod_level=(whole, whole), has_managers_gate=True)
+    nodes = list(topology.numa_nodes)
+    policy = StaticPolicy(topology, StaticOptions(), CPUSet([0]), 36)
+    manager = CPUManager(policy, TopologyManager(RESTRICTED, POD, nodes))
+
+    def once(pod: Pod) -> float:
+        start = time.perf_counter()
+        admitted = manager.add(pod).admitted
+        seconds = time.perf_counter() - start
+        manager.delete(pod.uid)
+        manager.remove_stale()
+        if not admitted:
+            raise AssertionError(pod.uid)
+        return seconds
+
+    times = [(once(ordinary), once(divided)) for _round in range(50 * ROUNDS)]
+    return min(first for first, _second in times), min(second for _first, second in times)
 
 
 class Measurement:
@@ -141,6 +175,12 @@ def measure() -> bool:
             kept = kept and ratio >= limit
             line += " %8d  %4.1f times as fast (limit %d)" % (theirs, ratio, limit)
         print(line)
+    print("One pod of four containers with the hints of its NUMA nodes, by itself and with its CPUs as a whole:")
+    for machine, shape in MACHINES.items():
+        by_container, as_whole = pod_times(shape)
+        kept = kept and as_whole <= MOST_OF_WHOLE * by_container
+        row = machine, 1e6 * by_container, 1e6 * as_whole, as_whole / by_container, MOST_OF_WHOLE
+        print("  %-7s %6.0f us %6.0f us  %.2f times (limit %d)" % row)
     print("One take, by the machine's size:")
     print("  %5s" % "CPUs" + "".join("%13s" % mode for mode in MODES))
     for cpus in GROWING:

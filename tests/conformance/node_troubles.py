@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Mapping
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import LAST, OPEN, SERVICES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.rollout_journal import (
@@ -18,6 +19,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._rollout.roll
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.conformance.trouble_case import POLICY, RESERVED, Trouble
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
@@ -41,6 +43,14 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
     process,
     state,
 )
+
+
+def dividing(pods: Mapping[str, CPUSet] = MappingProxyType({})) -> bytes:
+    """The checkpoint of SOUND, and what pods have as a whole."""
+    own = {"uid-db": {"server": CPUSet((1, 5))}}
+    free = CPUSet.parse("0,2-4,6-7") - CPUSet(cpu for cpus in pods.values() for cpu in cpus)
+    return write_checkpoint("static", State(free, own, pods), Format3)
+
 
 MEMORY_WANTED = {
     "memory_manager_policy": "Static",
@@ -105,6 +115,15 @@ INIT_ENDED = SOUND.having(
         )
     }
 )._replace(cgroups=cgroups(shared="0,3-4,6-7"))
+DIVIDING = SOUND.configured(
+    STATIC + "topologyManagerPolicy: best-effort\ntopologyManagerScope: pod\n"
+    "featureGates: {PodLevelResourceManagers: true}\n"
+)
+UNOWNED_CURED = DIVIDING.having({CHECKPOINT: dividing()})
+UNOWNED = DIVIDING.having({CHECKPOINT: dividing({"uid-gone": CPUSet((2,))})})._replace(
+    cgroups=cgroups(shared="0,3-4,6-7")
+)
+WHOLE_POD = DIVIDING.having({CHECKPOINT: dividing({"uid-db": CPUSet((1, 5))})})
 WHOLE_CORES = SOUND.configured(STATIC + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n")
 WHOLE_CORES_WANTED = {**POLICY, "cpu_manager_policy_options": {"full-pcpus-only": "true"}}
 NO_POD_RUNS = SOUND.having({CHECKPOINT: state(shared="0-7")})
@@ -245,6 +264,10 @@ NODE_TROUBLES: dict[str, Trouble] = {
         WHOLE_CORES_WANTED,
     ),
     "CPU of an init container that has ended": Trouble(["init-cpus-lost"], INIT_ENDED),
+    "CPUs of a pod as a whole that no container has": Trouble(
+        ["pod-cpus-lost", "exclusive-cpus-idle"], UNOWNED, UNOWNED_CURED
+    ),
+    "pod with CPUs as a whole": Trouble(["pods-lost-at-restart"], WHOLE_POD, UNOWNED_CURED),
     "process bound to a CPU": Trouble(
         ["process-bound"],
         SOUND.having({STATUS: "Cpus_allowed_list:\t1\n"}),

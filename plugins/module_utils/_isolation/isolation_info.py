@@ -245,11 +245,18 @@ def _exclusives(
     for pod_uid, container, cpus in state.owners():
         others = state.assignments.get(pod_uid, {})
         of_pod = [candidate for candidate in running if candidate.pod_uid == pod_uid]
+        # Those that share what is left of their pod's CPUs have these together: the first of them stands for all.
+        together = {container}
+        if pod_uid in state.pod_assignments and container:
+            here = {candidate.name for candidate in of_pod} or others.keys()
+            together = {name for name, own in others.items() if own == cpus and name in here}
+            if container != min(together, default=""):
+                continue
         # Of a container without a name, its CPUs tell; of a whole pod's, all that have no others.
         ids = frozenset(
             candidate.id
             for candidate in of_pod
-            if (candidate.name == container if candidate.name is not None else candidate.effective == cpus)
+            if (candidate.name in together if candidate.name is not None else candidate.effective == cpus)
             or (not container and not others.get(candidate.name or ""))
         )
         found.append(Exclusive(pod_uid, names.get(pod_uid, ""), container, cpus, ids))

@@ -75,7 +75,7 @@ def throttling(node: Node, seconds: int, percent: int, sleep: Sleep = time.sleep
     recorded = read_exclusive(node, configuration)
     watched, more = _with_exclusive_cpus(recorded, watched, all_named)
     levels, sample, missing = _read(hierarchy, watched, seconds, sleep)
-    notes += [*more, *missing, *_notes(hierarchy, watched, levels)]
+    notes += [*more, *missing, *_whole_notes(recorded, watched, levels), *_notes(hierarchy, watched, levels)]
     findings = findings_of(watched, levels, sample, _enforcer(node, configuration, recorded.by_kubelet), percent)
     return {**_answer(node, hierarchy, watched, levels, sample, findings, notes), "host": host}
 
@@ -168,12 +168,36 @@ def _with_exclusive_cpus(
 
 
 def _exclusive(container: Watched, state: State) -> CPUSet:
-    # Of the CPUs of a whole pod, only the kubelet knows how its containers share them; it keeps such a pod's quota.
+    # Of a container that has a part of a pod's CPUs, only the kubelet knows whether this is its own or shared.
     if container.pod_uid in state.pod_assignments:
         return CPUSet()
     # What a checkpoint of format 1 says, which has ids alone.
     by_id = state.assignments.get(container.id, {}).get(NAMELESS)
     return by_id or state.assignments.get(container.pod_uid, {}).get(container.name or "") or CPUSet()
+
+
+def _whole_notes(recorded: Recorded, watched: Sequence[Watched], levels: Mapping[str, Level]) -> list[str]:
+    """Which pods that have CPUs as a whole are throttled as a whole, also containers with CPUs of their own."""
+    whole = {} if recorded.state is None else recorded.state.pod_assignments
+    text = (
+        "the quota of pod %s, which has CPUs %s as a whole, is %s: when the containers that share CPUs use it up, all"
+        " are throttled, also %s without a quota of %s own"
+    )
+    pods: dict[str, list[Watched]] = {}
+    for container in watched:
+        pods.setdefault(container.pod_cgroup, []).append(container)
+    notes = []
+    for path, members in pods.items():
+        level, first = levels.get(path), members[0]
+        free = [
+            container.label
+            for container in members
+            if container.cgroup in levels and levels[container.cgroup].cpus is None and container.name is not None
+        ]
+        if first.pod_uid in whole and level is not None and level.cpus is not None and free:
+            names = first.pod or first.pod_uid, whole[first.pod_uid], counted("%.4g" % level.cpus, "CPU")
+            notes.append(text % (*names, _list_of("container", free), "its" if len(free) == 1 else "their"))
+    return notes
 
 
 def _enforcer(node: Node, configuration: Configuration | None, gives_cpus: bool) -> Enforcer:

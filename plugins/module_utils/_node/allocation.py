@@ -115,7 +115,7 @@ def _empty_pool(pod: Pod, minor: int) -> str:
         takers = ["%s (%d)" % item for item in own.items() if kinds[item[0]] != INIT]
         shared = [name for name, count in counts.items() if not count]
         text = "%s: of the pod's %s, %s take all, and nothing is left for %s, which share the rest; give the pod more"
-        text += " CPUs, or these containers cpu and memory of their own (limits that equal the requests)"
+        text += " CPUs, or these containers fewer"
         return text % (error, _cpus(budget), " and ".join(takers), " and ".join(shared))
     return ""
 

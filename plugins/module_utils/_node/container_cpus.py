@@ -134,8 +134,8 @@ def _wanted(container: Running, policy_name: str | None, state: State, all_named
     by_id = state.assignments.get(container.id, {}).get(NAMELESS)
     if policy_name != STATIC:
         return CPUSet(), "the policy is %s" % policy_name
-    if container.pod_uid in state.pod_assignments:
-        return CPUSet(), "its pod has CPUs as a whole, which only the kubelet divides"
+    if container.pod_uid in state.pod_assignments and not own:
+        return CPUSet(), "its pod has CPUs as a whole, and none of its containers has any of them"
     if by_id is not None:
         return by_id, ""
     if container.name is None and own:
@@ -248,7 +248,7 @@ def unowned_notes(state: State, names: Mapping[str, str] = MappingProxyType({}))
     owners = ", ".join("%s (%s)" % (names.get(uid, uid), cpus) for uid, cpus in lost.items())
     text = (
         "CPUs of pods as a whole are nobody's, as no container of these pods has any: %s; the kubelet never takes them"
-        " back: stop it, and repair the checkpoint"
+        " back: stop it, and repair the checkpoint (module checkpoint, state: valid, with the pods of the node)"
     )
     return [Note("pod-cpus-lost", text % owners)]
 

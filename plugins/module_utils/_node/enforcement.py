@@ -29,6 +29,7 @@ from .container_cpus import (
     decide,
     lost_in,
     lost_notes,
+    unowned_notes,
     ways_out,
 )
 
@@ -83,6 +84,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None, co
         *_strays(observed),
         *_idle(observed, state),
         *lost_notes(lost),
+        *unowned_notes(state, observed.pod_names()),
         *_bound(observed),
         *(_left_over(observed) if policy_name != STATIC else ()),
     ]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Mapping, Sequence
 
 from .._base.errors import RefusedError, option
@@ -56,9 +57,13 @@ def fates_at_start(
         return []
 
 
-def restart_notes(node: Node) -> list[str]:
-    """A note on the pods that the next start of the kubelet would lose, whoever starts it."""
-    return loss_notes(fates_at_start(node, {}, {}), "the next start of the kubelet, whoever starts it,")
+def restart_notes(
+    node: Node,
+    files: Mapping[str, bytes | None] = MappingProxyType({}),
+    start: str = "the next start of the kubelet, whoever starts it,",
+) -> list[str]:
+    """A note on the pods that a start of the kubelet with these files over the node's would lose."""
+    return loss_notes(fates_at_start(node, files, {}), start)
 
 
 def restart_loss_error(fates: Sequence[Fate], path: str) -> RefusedError | None:

@@ -799,7 +799,9 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
     if state is None or checked.cpu_manager is None or not checked.options.full_pcpus_only:
         return
     free = len(state.default_cpu_set - topology.physical_cpus(checked.cpu_manager.reserved))
-    for pod, containers in sorted(state.assignments.items()):
+    # Within a pod that has CPUs as a whole, nobody looks at cores.
+    whole = {pod: {"": cpus} for pod, cpus in state.pod_assignments.items()}
+    for pod, containers in sorted({**state.assignments, **whole}.items()):
         for container, cpus in sorted(containers.items()):
             count = len(cpus)
             if count % topology.cpus_per_core:
@@ -811,7 +813,8 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
                 )
             else:
                 continue
-            cause = "the kubelet would refuse pod %s, container %s, as it admits running pods again" % (pod, container)
+            owner = "pod %s, container %s" % (pod, container) if container else "pod %s" % pod
+            cause = "the kubelet would refuse %s, as it admits running pods again" % owner
             yield harmful(cause, "drain the node first, or drop full-pcpus-only", path, "SMT Alignment Error: " + text)
 
 

@@ -842,12 +842,23 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
     today = predict_configuration(node)
     notes += [*lost, *_notes_of(content, today)]
     back = with_states(node, today, content, stored_state(node.tree, node.memory_state_path))
+    notes += _upgrade_losses(upgraded, there, {}) + _upgrade_losses(node, back, {node.checkpoint_path: content})
     return {
         "kubelet_version": "1.%d" % minor,
         **_said(there),
         "back": {"kubelet_version": "1.%d" % node.minor, **_said(back)},
         "notes": list(dict.fromkeys(notes)),
     }
+
+
+def _upgrade_losses(node: Node, prediction: Prediction, files: Mapping[str, bytes | None]) -> list[str]:
+    """A note on the pods that run and that the start of this version would lose; none where it does not start."""
+    if prediction.starts is False:
+        return []
+    # Imported here: hardly anybody asks of another version.
+    from .._node.restart import restart_notes
+
+    return restart_notes(node, files, "the start of the kubelet 1.%d" % node.minor)
 
 
 def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:

@@ -185,8 +185,11 @@ def _refused(
     asked: list[tuple[str, list[Hint] | None]],
     not_aligned: tuple[str, ...],
 ) -> Admission:
-    message = "Resources cannot be allocated with Topology locality"
+    rest = affinity, tuple(asked), not_aligned, asked[-1][0]
+    if pod.is_divided and scope == POD:
+        message = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+        return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, *rest)
     if pod.is_divided:
-        scopes = {POD: "under pod-scope topology manager", CONTAINER: "with a container-level topology manager"}
-        message = "Pod Scope pod with pod-level resources failed admission " + scopes[scope]
-    return Admission(False, TOPOLOGY_AFFINITY_ERROR, message, affinity, tuple(asked), not_aligned, asked[-1][0])
+        said = "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"
+        return Admission(False, TOPOLOGY_AFFINITY_ERROR, said, *rest)
+    return Admission(False, TOPOLOGY_AFFINITY_ERROR, "Resources cannot be allocated with Topology locality", *rest)

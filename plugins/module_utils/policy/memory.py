@@ -110,7 +110,7 @@ class StaticMemory(HintProvider):
         own = {member.name: requested_memory(pod, member.name) for member in pod.containers}
         for kind, size in requests.items():
             sizes = {member.name: own[member.name].get(kind, 0) for member in pod.containers if member.is_guaranteed}
-            check_pool(pod, size, sizes, (kind, kind, MEMORY))
+            check_pool(pod, size, sizes, kind)
         nodes = list(self._groups[self._mask_for(pod, requests, affinity)])
         # It is not looked whether the pod has memory already: at a restart it is charged once more.
         self.pods[pod.uid] = _blocks(nodes, requests)

@@ -112,13 +112,10 @@ class EmptyPodPoolError(AllocationError):
     reason = "EmptyPodSharedPoolError"
 
 
-def check_pool(
-    pod: Pod, budget: int, sizes: Mapping[str, int], names: tuple[str, str, str] = ("cpus", "cpu", "cpus")
-) -> None:
+def check_pool(pod: Pod, budget: int, sizes: Mapping[str, int], resource: str = "cpu") -> None:
     """Raise EmptyPodPoolError where a pod with so much as a whole leaves nothing to a container that shares it.
 
-    sizes: {container: what it is to have for itself} without those that share; names: what the kubelet calls the
-    resource.
+    sizes: {container: what it is to have for itself} without those that share.
     Source: validatePodScopeResources in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
     """
     used, is_shared = 0, False
@@ -128,11 +125,14 @@ def check_pool(
             used += size or 0
             is_shared = is_shared or size is None
         elif size is None and used >= budget:
-            text = "pod rejected, pod has shared init containers but no %s available for them"
-            raise EmptyPodPoolError(text % names[0])
+            kind = "cpus" if resource == "cpu" else resource
+            raise EmptyPodPoolError("pod rejected, pod has shared init containers but no %s available for them" % kind)
     if is_shared and used >= budget:
-        text = "pod rejected, sum of exclusive container %s requests equals pod budget, leaving no %s for shared"
-        raise EmptyPodPoolError(text % names[1:] + " containers")
+        rest = "cpus" if resource == "cpu" else "memory"
+        raise EmptyPodPoolError(
+            "pod rejected, sum of exclusive container %s requests equals pod budget, leaving no %s for shared"
+            " containers" % (resource, rest)
+        )
 
 
 class PolicySummary(NamedTuple):

@@ -85,8 +85,14 @@ def repair(pins: Sequence[Pin], config: CPUManagerConfig, live_pods: Sequence[st
     live, stale = list(pins), []
     if live_pods is not None:
         order = {pod: number for number, pod in enumerate(live_pods)}
-        live = [pin for pin in pins if pin.pod in order or pin.container == NAMELESS]
-        stale = [pin for pin in pins if pin.pod not in order and pin.container != NAMELESS]
+        # A pod as a whole has nothing where none of its containers has: no removal would free it.
+        divided = {pin.pod for pin in pins if pin.container != WHOLE_POD}
+        stale = [
+            pin
+            for pin in pins
+            if pin.container != NAMELESS and (pin.pod not in order or (pin.pod not in divided and not pin.container))
+        ]
+        live = [pin for pin in pins if pin not in stale]
         live.sort(key=lambda pin: order.get(pin.pod, len(order)))
     if config.policy_name != STATIC:
         why = "the policy %s gives no exclusive CPUs" % config.policy_name

@@ -32,6 +32,7 @@ from ...module_utils._node.beside_cpus import given_memory
 from ...module_utils._node.drift import START_KUBELET
 from ...module_utils._rollout.rollout_plan import needs_drain
 from ...module_utils.cpuset import CPUSet
+from ...module_utils.policy.hints import NONE, POD
 from ...module_utils.state.acceptance import STATIC
 from ...module_utils.topology.model import Topology
 from ..report.answers import LARGEST_ANSWER, line, mapping
@@ -191,7 +192,11 @@ def _question(kubelet: Kubelet) -> Question:
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
     """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
     gates = Gates.of(json.loads(kubelet.beside)["configuration"], kubelet.minor)
-    return kubelet.policy == STATIC and any(seen_by(gates, pod).exclusive_counts(kubelet.minor).values())
+    settings, seen = json.loads(kubelet.settings), seen_by(gates, pod)
+    is_aligned = settings.get("topology_manager_policy", NONE) != NONE and settings.get("topology_manager_scope") == POD
+    if seen.is_divided and is_aligned:
+        return kubelet.policy == STATIC and seen.count_as_whole(kubelet.minor) > 0
+    return kubelet.policy == STATIC and any(seen.exclusive_counts(kubelet.minor).values())
 
 
 def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:

@@ -686,13 +686,23 @@ _ALL = (
         "Delete the pod, which is then made again, or give its init containers no more CPUs than its other containers.",
     ),
     Check(
+        "pod-cpus-lost",
+        NOTE,
+        "CPUs of pods as a whole are in no container's hands",
+        "A pod that was refused when its CPUs were divided, or that is gone, has left them behind: the kubelet takes"
+        " the CPUs of a pod as a whole back with its last container, and there is none. Nobody can get them.",
+        "Stop the kubelet and repair the checkpoint: the module checkpoint with state: valid and the pods of the node.",
+    ),
+    Check(
         "pods-lost-at-restart",
         NOTE,
         "The next start of the kubelet would lose pods that run",
         "A kubelet that starts admits all pods of its node anew, whoever restarts it and whatever for. It looks for"
         " the memory of init containers that have ended once more; with full-pcpus-only it counts free cores before it"
         " sees that a container has its own; and devices of containers that do not run are not there until their plugin"
-        " has registered. A pod that is refused is ended, and is not started again.",
+        " has registered. Kubernetes 1.36 and 1.37 do not look whether a pod has CPUs as a whole (gate"
+        " PodLevelResourceManagers): it is refused, or given others, and those that it had are lost. A pod that is"
+        " refused is ended, and is not started again.",
         "Drain the node before its kubelet is restarted, as a change with the role kubelet does then. Until then, do"
         " not restart it, or give up what the pods could be refused for.",
     ),

@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.hidden_
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
     HYBRID,
@@ -90,6 +91,15 @@ def test_a_saved_node_has_no_verdicts(tmp_path: Path) -> None:
     )
     assert (row["verdict"], row["by"], report["cpus"], report["seconds"]) == (None, [], [], 0.0)
     assert (report["findings"], report["note_checks"]) == ([], ["isolation-unmeasured"])
+
+
+def test_containers_that_share_the_cpus_of_their_pod_do_not_disturb_each_other(tmp_path: Path) -> None:
+    node = make_node(tmp_path)
+    own = {"server": CPUSet((1,)), "proxy": CPUSet((1,)), "zeta": CPUSet((1,))}
+    state = State(CPUSet((0,)), {"uid-db": own}, {"uid-db": CPUSet((1,))})
+    (tmp_path / "var/lib/kubelet/cpu_manager_state").write_bytes(write_checkpoint("static", state, Format3))
+    (row,) = isolation_report(node, 5, 1.0)["containers"]
+    assert (row["container"], row["cpus"], row["id"]) == ("server", "1", OWN)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 3601])

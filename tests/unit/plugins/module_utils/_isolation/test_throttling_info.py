@@ -306,6 +306,14 @@ def test_pods_with_cpus_of_their_own(root: Path) -> None:
     found = look(root)
     assert found["containers"][0]["exclusive"] == ""
     assert found["notes"] == []
+    # The quota of a pod in which one container has none throttles that one, too.
+    cgroup = root / "sys/fs/cgroup" / OWN_PATH
+    (cgroup / "cpu.max").write_text("max 100000\n")
+    (note,) = look(root)["notes"]
+    assert note == (
+        "the quota of pod shop/db-0, which has CPUs 1,5 as a whole, is 2 CPUs: when the containers that share CPUs use"
+        " it up, all are throttled, also 1 container(s) (shop/db-0/server) without a quota of its own"
+    )
 
 
 def test_no_kubelet_and_a_broken_configuration(root: Path) -> None:

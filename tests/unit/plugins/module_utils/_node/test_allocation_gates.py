@@ -138,7 +138,7 @@ def test_an_empty_pool_is_told_behind_a_topology_affinity_error() -> None:
     why = (
         "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared"
         " containers: of the pod's 4 CPUs, a (2) and b (2) take all, and nothing is left for x, which share the rest;"
-        " give the pod more CPUs, or these containers cpu and memory of their own (limits that equal the requests)"
+        " give the pod more CPUs, or these containers fewer"
     )
     for policy, reason, message in (
         ("restricted", "TopologyAffinityError", MISFIT),
@@ -191,3 +191,7 @@ def test_whether_live_pods_have_cpus_of_their_own_goes_by_the_gates() -> None:
         settings, beside = {"cpu_manager_policy": "static"}, {"configuration": {"featureGates": gates}}
         kubelet = Kubelet("", json.dumps(settings), 36, json.dumps(beside))
         assert has_exclusive(kubelet, pod_from_manifest(ALONE)) is own
+    beside = {"configuration": {"featureGates": {MANAGERS: True}}}
+    for wanted, own in (({}, False), (WHOLE, True)):
+        kubelet = Kubelet("", json.dumps({"cpu_manager_policy": "static", **wanted}), 36, json.dumps(beside))
+        assert has_exclusive(kubelet, pod_from_manifest(whole(a={}, b={}))) is own

@@ -40,11 +40,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignm
 from ansible_collections.kubenode.cpu_manager.tests.machines import cgroups as saved
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
 
-ONLINE = cpus("0-7")
+ONLINE = cpus("0-7,10-11")
+MIXED = {"uid-mixed": {"own": cpus("10"), "shared": cpus("11")}}
 STATE = State(
     cpus("0-1,6-9"),
-    {"uid-a": {"app": cpus("2-3"), "gone": cpus("8-9"), "empty": CPUSet()}, "id-v1": {"?": cpus("4")}},
-    {"uid-whole": cpus("5")},
+    {"uid-a": {"app": cpus("2-3"), "gone": cpus("8-9"), "empty": CPUSet()}, "id-v1": {"?": cpus("4")}, **MIXED},
+    {"uid-whole": cpus("5"), "uid-mixed": cpus("10-11")},
 )
 
 
@@ -71,7 +72,11 @@ def container(
         (container("0-7"), "none", (SKIPPED, "", "the policy is none")),
         (container("0-7"), None, (SKIPPED, "", "the policy is None")),
         (container("0-7", name=None), "static", (SKIPPED, "", "its name is not known")),
-        (container("0-7", "uid-whole"), "static", (SKIPPED, "", "its pod has CPUs as a whole")),
+        (container("0-7", "uid-whole"), "static", (SKIPPED, "", "its pod has CPUs as a whole, and none of its")),
+        # Those that share what is left of their pod's have that, and not the node's pool.
+        (container("0-7", "uid-mixed", "own"), "static", (WRITE, "10", "")),
+        (container("0-7", "uid-mixed", "shared"), "static", (WRITE, "11", "")),
+        (container("0-7", "uid-mixed", None), "static", (SKIPPED, "", "its name is not known")),
         (container("0-7", name="empty"), "static", (SKIPPED, "", "its wanted set is empty")),
         (container("0-7", name="gone"), "static", (SKIPPED, "", "none of its CPUs 8-9 is online")),
         (container(None), "static", (SKIPPED, "2-3", ENDED)),

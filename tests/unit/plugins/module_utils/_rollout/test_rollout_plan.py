@@ -283,6 +283,30 @@ def test_the_cpus_of_whole_pods_are_lost(root: Path) -> None:
     assert lost
 
 
+def test_which_pods_an_upgrade_and_the_way_back_lose_and_which_file_is_refused(root: Path) -> None:
+    gate = "topologyManagerPolicy: %s\ntopologyManagerScope: pod\nfeatureGates: {PodLevelResourceManagers: true}\n"
+    (root / OLD_CONFIG).write_text(WITH_STATIC + gate % "best-effort", encoding="ascii")
+    # All containers have their own, and together less than their pod.
+    unused = State(CPUSet.parse("0,2-4,6-7"), {"uid-pod": {"a": CPUSet((1,))}}, {"uid-pod": CPUSet((1, 5))})
+    save(root, unused, 36, pod_level=True)
+    report = ways(root, 36, 37)
+    lost = [note for note in report["notes"] if "would lose what they have: uid-pod" in note]
+    assert [note.partition(" admits")[0] for note in lost] == ["the start of the kubelet 1.37"]
+    assert "CPUs 1,5 are then nobody's" in lost[0]
+    # Of what 1.37 writes, 1.36 does not read them.
+    assert report["back"]["starts"] is False
+    # Kubernetes calls this way back safe: it is, where every CPU of the pod is a container's.
+    (root / OLD_CONFIG).write_text(WITH_STATIC, encoding="ascii")
+    for state, starts in ((unused, False), (unused._replace(assignments={"uid-pod": {"a": CPUSet((1, 5))}}), True)):
+        save(root, state, 37)
+        found = ways(root, 37, 36)
+        assert found["starts"] is starts
+        assert [finding["text"] for finding in found["findings"] if finding["fatal"]] == [
+            'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-4,6-7"'
+        ] * (not starts)
+        assert any("uid-pod: CPUs 1,5; drain the node before" in note for note in found["notes"])
+
+
 def test_a_node_without_a_kubelet(tmp_path: Path) -> None:
     write_machine(tmp_path, "1s4c2t")
     with pytest.raises(NodeError, match="no kubelet runs here"):

@@ -133,6 +133,16 @@ def test_pods_that_are_gone_make_room() -> None:
     assert repaired.stale == [Pin(*A)]
 
 
+def test_a_pod_as_a_whole_without_containers_gives_its_cpus_back() -> None:
+    """Its UID is that of a pod that was refused or is admitted anew: no container has any of them."""
+    whole, divided = ("pod-x", WHOLE_POD, "4-5"), ("pod-a", WHOLE_POD, "2-3")
+    for live in (["pod-a", "pod-x"], ["pod-a"]):
+        found = repair(pins(A, divided, whole), static(pod_level=True), live)
+        assert (str(found.state.default_cpu_set), found.stale, found.losses) == ("0-1,4-7", pins(whole), [])
+    # Where it is not known which pods there are, nothing is taken from any.
+    assert repair(pins(A, divided, whole), static(pod_level=True)).stale == []
+
+
 def test_the_oldest_pod_keeps_a_cpu_that_two_have() -> None:
     found = pins(A, ("pod-b", "b", "3"))
     assert lost(repair(found, static(), live_pods=["pod-b", "pod-a"])) == [("a", "CPUs 3 belong to pod pod-b, too")]
