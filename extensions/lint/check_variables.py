@@ -8,8 +8,8 @@
     check_variables.py group_vars host_vars
 
 Takes files of variables, playbooks, whose `vars` it looks at, and directories. A directory that is not there is left
-out. Ends with 1 if something is wrong, and if there is no file to look at. It needs ansible-core, and neither a network nor the
-collection's installation: it takes the collection that it is a part of.
+out. Ends with 1 if something is wrong, and if there is no file to look at. It needs ansible-core, and neither a network
+nor the collection's installation: it takes the collection that it is a part of.
 """
 
 from __future__ import annotations

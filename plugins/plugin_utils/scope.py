@@ -22,7 +22,8 @@ Groups = Mapping[str, Sequence[str]]
 
 _HOSTS, _CANARIES, _LIMIT = "cpu_manager_hosts", "cpu_manager_canaries", "--limit"
 # How many nodes each playbook changes at a time by default; the last one again and again.
-_BATCHES: Mapping[str, Sequence[object]] = {"rollout": (1, "10%", "25%", "50%"), "rollback": (1,), "repair": (1,)}
+_GROWING = (1, "10%", "25%", "50%")
+_BATCHES: Mapping[str, Sequence[object]] = {"rollout": _GROWING, "rollback": _GROWING, "repair": (1,)}
 # In place of sizes: the order and the batches that were found to fit what runs on the nodes.
 AUTO = "auto"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")

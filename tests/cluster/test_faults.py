@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -30,10 +31,12 @@ from ansible_collections.kubenode.cpu_manager.tests.faults import mounts
 from ansible_collections.kubenode.cpu_manager.tests.faults.child import Child
 from ansible_collections.kubenode.cpu_manager.tests.faults.counting import Count
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
+from ansible_collections.kubenode.cpu_manager.tests.playbooks.drift_report import checks_of
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER
-from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+from ansible_collections.kubenode.cpu_manager.tests.support.numbers import IS_FULL, how_many
 
 from .bad_days import CONTAINER, HEALTHY, NEXT, STATIC_PODS, Day, add_days
+from .control_plane import ControlPlane
 from .fleet import JOURNAL, ROLLOUT, Fleet
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, wait_until
 from .pods import Pods
@@ -218,6 +221,33 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
     run = fleet.run(ROLLOUT)
     assert run.status == 0, run.account()
     assert (fleet.policy("worker"), fleet.is_open("worker"), node.read(JOURNAL)) == ("static", True, None)
+    count("kills", 1)
+
+
+def told(fleet: Fleet) -> list[str]:
+    """The nodes of which the drift report tells that a cordon was left over there."""
+    given = {"drift_report_directory": str(fleet.directory / "report"), "drift_report_forms": ["json"]}
+    fleet.run("kubenode.cpu_manager.drift_report", "-e", json.dumps(given))
+    report = json.loads((fleet.directory / "report/drift.json").read_text(encoding="utf-8"))
+    return [node["host"] for node in report["nodes"] if "node-cordoned" in checks_of(node)]
+
+
+@pytest.mark.parametrize("playbook", ["rollback", "rollout", "repair"] if IS_FULL else ["rollback"])
+def test_a_cordon_of_a_run_that_ended_is_told_and_lifted_by_the_next_of_any_playbook(
+    fleet: Fleet, control_plane: ControlPlane, playbook: str, count: Count
+) -> None:
+    """Also where nothing else is to be changed on the node; a cordon of others stays."""
+    node, theirs = fleet.add("worker"), fleet.add("theirs")
+    control_plane.kubectl("cordon", "theirs")
+    assert kill_at(fleet, "Wait until only pods of DaemonSets, static pods and ended ones are left", "worker")
+    assert (fleet.is_open("worker"), told(fleet)) == (False, ["worker"])
+    # What is wanted now is what is there.
+    wanted = {"kubelet_cpu_manager_policy": "none"}
+    run = fleet.run("kubenode.cpu_manager." + playbook, **wanted)
+    assert run.status == 0, run.account()
+    assert (fleet.is_open("worker"), fleet.policy("worker"), node.read(JOURNAL)) == (True, "none", None)
+    assert (fleet.is_open("theirs"), theirs.read(JOURNAL)) == (False, None)
+    assert told(fleet) == []
     count("kills", 1)
 
 

@@ -380,6 +380,14 @@ NODE_TROUBLES: dict[str, Trouble] = {
     "node of kubespray without any wish": Trouble(["settings-elsewhere"], KUBESPRAY, EMPTY, {}),
     # --- a change of the node -------------------------------------------------------------------------
     "drained for a change": Trouble(["change-interrupted"], SOUND._replace(journal=RolloutJournal(DRAINING, {}, {}))),
+    "cordoned by a change that did not end": Trouble(
+        ["change-interrupted", "node-cordoned"],
+        SOUND._replace(
+            journal=RolloutJournal(
+                DRAINING, {}, {"node": "worker-1", "cordoned": False, "taints": []}, "run", began=1796000000
+            )
+        ),
+    ),
     "halfway through a change": Trouble(
         ["change-interrupted"],
         SOUND.configured("")._replace(

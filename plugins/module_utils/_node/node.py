@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from .._base.errors import PERMISSION, CPUManagerError, NodeError, Note, option
-from .._base.journal_file import LAST, OPEN
+from .._base.journal_file import LAST, OPEN, JournalFile
 from .._base.tree import LARGEST_OF_KUBELET, Tree, is_number
 from .._base.versions import NEWEST_MINOR, minor_version, version_notes
 from .._host.only_root import program_notes
@@ -420,7 +422,8 @@ class Node:
                 "change-interrupted",
                 "%s: a change of this node is under way or was interrupted; if it was, run the role kubelet, which"
                 " takes it back first" % self.tree.path(OPEN),
-            )
+            ),
+            *_cordon_notes(self.tree),
         ]
 
     def checkpoint(self) -> bytes | None:
@@ -435,6 +438,27 @@ class Node:
     def memory_state(self) -> bytes | None:
         """The bytes of the memory manager's state; None where there is none."""
         return self.tree.content(self.memory_state_path, LARGEST_OF_KUBELET)
+
+
+# What the cluster can call a node.
+_NODE_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+def _cordon_notes(tree: Tree) -> list[str]:
+    """A note that the node is cordoned, where the journal of its open change says that this change has done so."""
+    try:
+        found = JournalFile(OPEN, 1, "%s", "").read(tree, lambda data: (dict(data["facts"]), data.get("began")))
+    except CPUManagerError:
+        return []
+    facts, began = found or ({}, None)
+    name = facts.get("node")
+    if not isinstance(name, str) or not _NODE_NAME.fullmatch(name) or facts.get("cordoned") is not False:
+        return []
+    # Until the year 4300.
+    is_time = type(began) is int and 0 < began < 1 << 36
+    since = time.strftime(" since %Y-%m-%dT%H:%M:%SZ", time.gmtime(began)) if is_time else ""
+    text = "%s: the node %s is cordoned%s by a rollout that did not end: run rollout, rollback or repair here"
+    return [Note("node-cordoned", text % (tree.path(OPEN), name, since))]
 
 
 def cgroup_root_of(configuration: Configuration | None) -> str:

@@ -521,6 +521,16 @@ _ALL = (
         "If no playbook is running, run the last one again: it undoes the change first, then goes on.",
     ),
     Check(
+        "node-cordoned",
+        WARNING,
+        "Cordoned by a rollout that did not end",
+        "The journal of a change on the node says that this change has cordoned the node for a drain, and it has not"
+        " come to its end. No new pod comes to the node. A change that is in progress looks the same.",
+        "If no playbook is running, run rollout, rollback or repair for the node. Each of them ends the change and"
+        " makes the node schedulable again, also if nothing else is to be changed there. A node that somebody had"
+        " cordoned before that change stays cordoned.",
+    ),
+    Check(
         "change-refused",
         WARNING,
         "A rollout would refuse to change the node",

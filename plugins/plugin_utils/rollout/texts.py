@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby, zip_longest
 from textwrap import wrap
-from typing import Any, Collection, Mapping, Sequence
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import RefusedError
 from ...module_utils._base.quantity import counted
-from ..report.answers import FAILED, NO_KUBELET, NOTHING_WANTED, UNREACHABLE, line, mapping, view
+from ..report.answers import FAILED, NO_KUBELET, NOTHING_WANTED, UNREACHABLE, items, line, mapping, view
 
 # What became of a fleet in a run that changes nodes, as one line. Pure.
 
@@ -85,12 +87,13 @@ _COLUMNS = 72
 
 
 def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False, asks_settings: bool = True) -> str:
-    """Nodes of which the same is to be said stand together; those of which nothing is come last.
+    """Nodes of which the same is to be done stand together; what else is said of several such groups is said once after
+    them. Nodes of which nothing is said come last.
 
     nodes: what answers.collect() made of the results of rollout_info. asks_settings: as in change_summary().
     """
-    stories: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    quiet: list[str] = []
+    groups: dict[_Story, list[tuple[str, float]]] = {}
+    notes: dict[tuple[str, str], list[str]] = {}
     without: list[str] = []
     unset: list[str] = []
     for node in nodes:
@@ -100,20 +103,108 @@ def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = Fal
         if status == NO_KUBELET and skip_no_kubelet:
             without.append(host)
         elif status != UNREACHABLE:
-            story = "\n".join(_story(node, shown))
-            if story:
-                by, seconds = _trial(node)
-                stories.setdefault((story, by), []).append((host, seconds))
-            else:
-                quiet.append(host)
-    parts = [
-        "\n".join([*_wrapped(", ".join(host for host, _seconds in hosts) + ":"), story, *_tried(by, hosts)])
-        for (story, by), hosts in stories.items()
-    ]
-    parts += _wrapped("Nothing to do: %s" % ", ".join(quiet)) if quiet else []
-    parts += _wrapped(_UNSET % ", ".join(unset)) if unset else []
-    parts += _wrapped("Without a kubelet, left out: %s" % ", ".join(without)) if without else []
+            by, seconds = _trial(node)
+            groups.setdefault(_story(node, shown, by), []).append((host, seconds))
+            for note in _notes(node, shown):
+                notes.setdefault(note, []).append(host)
+    of_hosts: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for note, named in notes.items():
+        of_hosts.setdefault(tuple(named), []).append(note)
+    parts = []
+    quiet: list[str] = []
+    for story, timed in groups.items():
+        hosts = [host for host, _seconds in timed]
+        own = of_hosts.pop(tuple(hosts), [])
+        told = [*story.body, *_told(own), *story.snippet, *_tried(story.by, timed)]
+        quiet += [] if told else hosts
+        parts += [*_wrapped(folded(hosts) + ":"), *told] if told else []
+    parts += _wrapped("Nothing to do: %s" % folded(quiet)) if quiet else []
+    parts += _told([note for each in of_hosts.values() for note in each], notes)
+    parts += _wrapped(_UNSET % folded(unset)) if unset else []
+    parts += _wrapped("Without a kubelet, left out: %s" % folded(without)) if without else []
     return "\n".join(parts)
+
+
+class _Story(NamedTuple):
+    """What is said of a node before its notes and after them, as lines, and which kubelet has tried the start."""
+
+    body: tuple[str, ...]
+    snippet: tuple[str, ...]
+    by: str
+
+
+# Notes of one kind that are told, where their texts differ; and names or ranges of names that are.
+_OF_A_KIND, _RANGES = 3, 20
+
+
+def _notes(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(kind, text) of each note that is no refusal, too. The kind is the check; empty where the node names none."""
+    if shown["status"] == FAILED:
+        return []
+    refused = set(map(line, shown["refusals"]))
+    kinds = [line(kind or "") for kind in items(node.get("note_checks"))]
+    found = zip_longest(kinds[: len(shown["notes"])], map(line, shown["notes"]), fillvalue="")
+    return list(dict.fromkeys((kind, note) for kind, note in found if note not in refused))
+
+
+def _told(told: Sequence[tuple[str, str]], hosts: Mapping[tuple[str, str], Sequence[str]] | None = None) -> list[str]:
+    """Lines of these notes, each after its hosts, where they are given."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for kind, note in told:
+        kinds.setdefault(kind or note, []).append((kind, note))
+    lines = []
+    for kind, each in kinds.items():
+        # No single node says so much that others are not heard.
+        each.sort(key=lambda found: -len(hosts[found]) if hosts else 0)
+        for found in each[:_OF_A_KIND]:
+            lines += _indented("note: %s%s" % (_of(hosts[found]) if hosts else "", found[1]))
+        left = each[_OF_A_KIND:]
+        if left:
+            named = list(dict.fromkeys(host for found in left for host in hosts[found])) if hosts else []
+            lines += _indented("note: %s%d more of %s" % (_of(named) if named else "", len(left), kind))
+    return lines
+
+
+def _of(hosts: Sequence[str]) -> str:
+    return "of %s: " % folded(hosts)
+
+
+def folded(names: Sequence[str]) -> str:
+    """These names as a list; many that differ in a number only as ranges, node-[01-40,44], and not more than a few."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    found = {name: _NUMBERED.fullmatch(name) for name in names}
+    padded = {len(part[2]) for part in found.values() if part and part[2][0] == "0"}
+    numbers: dict[tuple[str, str, int], list[int]] = {}
+    for name, part in found.items():
+        if part is None:
+            numbers[name, "", 0] = [0]
+        else:
+            width = len(part[2]) if len(part[2]) in padded else 1
+            numbers.setdefault((part[1], part[3], width), []).append(int(part[2]))
+    ranges = [
+        (before, after, width, first, last)
+        for (before, after, width), each in numbers.items()
+        for first, last in _ranges(sorted(set(each)))
+    ]
+    shown = []
+    for (before, after, width), group in groupby(ranges[:_RANGES], lambda each: each[:3]):
+        parts = ["-".join("%0*d" % (width, end) for end in dict.fromkeys(each[3:])) for each in group]
+        several = len(parts) > 1 or "-" in parts[0]
+        shown.append(before if not width else ("%s[%s]%s" if several else "%s%s%s") % (before, ",".join(parts), after))
+    left = sum(last - first + 1 for *_names, first, last in ranges[_RANGES:])
+    return ", ".join(shown) + (" and %d more" % left if left else "")
+
+
+# The last number of a name, and what stands before and after it.
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})([^0-9]*)", re.ASCII)
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(first, last) of each run of numbers that follow each other."""
+    for _place, group in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
+        found = [number for _position, number in group]
+        yield found[0], found[-1]
 
 
 def _trial(node: Mapping[str, Any]) -> tuple[str, float]:
@@ -133,9 +224,9 @@ def _tried(by: str, hosts: Sequence[tuple[str, float]]) -> list[str]:
     return _indented("tried by kubelet %s, %s s" % (by, " to ".join(dict.fromkeys((times[0], times[-1])))))
 
 
-def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
+def _story(node: Mapping[str, Any], shown: Mapping[str, Any], by: str) -> _Story:
     if shown["status"] == FAILED:
-        return _indented("cannot be planned: " + shown["message"])
+        return _Story(tuple(_indented("cannot be planned: " + shown["message"])), (), by)
     # What cannot be read is a difference and a refusal, and what is missing a note and a refusal: once is enough.
     refused = set(map(line, shown["refusals"]))
     lines = [
@@ -151,14 +242,13 @@ def _story(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     ]
     lines += ["to do: " + ", ".join(actions)] if actions else []
     lines += ["cannot be changed: " + refusal for refusal in shown["refusals"]]
-    lines += ["note: " + note for note in map(line, shown["notes"]) if note not in refused]
-    told = [part for text in lines for part in _indented(text)]
+    snippet = []
     elsewhere = shown["elsewhere"]
     if elsewhere:
-        told += _indented("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
+        snippet += _indented("%s: %s" % (line(elsewhere["name"]), line(elsewhere["why"])))
         # To be copied as it is.
-        told += ["    " + part for part in elsewhere["snippet"].splitlines()]
-    return told
+        snippet += ["    " + part for part in elsewhere["snippet"].splitlines()]
+    return _Story(tuple(part for text in lines for part in _indented(text)), tuple(snippet), by)
 
 
 def _indented(text: str) -> list[str]:

@@ -275,7 +275,10 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
     none.
     """
     said = {host: list(_said(plan)) for host, plan in plans.items() if "node" in plan}
-    candidates = _candidates(said)
+    # A run that ended before it changed anything has named no rollout, and may have left a node cordoned.
+    candidates = _candidates(said) or _candidates(
+        {host: [(mapping(plan.get("journal")).get("run"), False)] for host, plan in plans.items()}
+    )
     if named:
         found = [candidate for candidate in candidates if candidate.name == named]
         return (

@@ -106,7 +106,7 @@ def test_what_is_no_percentage_is_refused(percentage: object) -> None:
     ("playbook", "serial", "expected"),
     [
         ("rollout", None, [1, "10%", "25%", "50%"]),
-        ("rollback", None, [1]),
+        ("rollback", None, [1, "10%", "25%", "50%"]),
         ("repair", None, [1]),
         ("rollout", 5, [5]),
         ("rollout", "50%", ["50%"]),

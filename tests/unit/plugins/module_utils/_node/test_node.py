@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,6 +210,44 @@ def test_a_change_that_did_not_come_to_its_end(root: Path) -> None:
     journal = write(root, "var/lib/kubenode-cpu-manager/change.json", b"")
     (note,) = Node(Tree(str(root))).unfinished()
     assert note.startswith("%s: a change of this node is under way or was interrupted" % journal)
+
+
+OURS = {"node": "worker-1", "cordoned": False}
+
+
+@pytest.mark.parametrize(
+    ("facts", "began", "said"),
+    [
+        (OURS, 1796000000, "the node worker-1 is cordoned since 2026-11-30T00:53:20Z by a rollout"),
+        (OURS, None, "the node worker-1 is cordoned by a rollout that did not end: run rollout, rollback"),
+        (OURS, True, "worker-1 is cordoned by"),
+        (OURS, "yesterday", "worker-1 is cordoned by"),
+        (OURS, 1 << 39, "worker-1 is cordoned by"),
+        ({**OURS, "cordoned": True}, 1796000000, ""),
+        ({"node": "worker-1"}, 1796000000, ""),
+        ({"cordoned": False}, 1796000000, ""),
+        ({**OURS, "node": "worker-1\x1b[2J"}, None, ""),
+        ({**OURS, "node": "worker-1\nworker-2"}, None, ""),
+        ({**OURS, "node": "worker-1; reboot"}, None, ""),
+        ({**OURS, "node": "w" * 254}, None, ""),
+        ({**OURS, "node": ["worker-1"]}, None, ""),
+        (["node"], None, ""),
+    ],
+)
+def test_a_cordon_that_a_change_has_left_over(root: Path, facts: Any, began: Any, said: str) -> None:
+    """Not one of others, and nothing that is no name of a node, whatever the journal has in its place."""
+    data = {"format": 1, "phase": "draining", "files": {}, "facts": facts, "began": began}
+    path = write(root, "var/lib/kubenode-cpu-manager/change.json", json.dumps(data).encode())
+    found = [str(note) for note in Node(Tree(str(root))).unfinished()[1:]]
+    assert len(found) == bool(said)
+    assert not said or (said in found[0] and found[0].startswith("%s: " % path))
+
+
+def test_a_journal_that_others_may_write_tells_of_no_cordon(root: Path) -> None:
+    data = {"format": 1, "phase": "draining", "files": {}, "facts": OURS}
+    path = write(root, "var/lib/kubenode-cpu-manager/change.json", json.dumps(data).encode())
+    Path(path).chmod(0o666)
+    assert len(Node(Tree(str(root))).unfinished()) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.answers import collect
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.texts import plan_text
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.texts import folded, plan_text
 
 POLICY = {"subject": "cpu_manager_policy", "wanted": "static", "found": "none", "source": "/etc/kubelet.yaml"}
 OPTIONS = {"subject": "cpu_manager_policy_options", "wanted": {}, "found": {"full-pcpus-only": "true"}}
@@ -157,4 +157,62 @@ def test_no_word_is_broken_at_80_columns() -> None:
     assert max(len(line) for line in lines if line not in copied) <= 72
     words = " ".join(lines).split()
     assert words.count("kubelet_target_version") == 6
-    assert {"node-%d%s" % (number, ":" if number == 39 else ",") for number in range(40)} <= set(words)
+    assert lines[0] == "node-[0-39]:"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["b", "a2", "a1"], "b, a2, a1"),
+        (["n-%02d" % number for number in range(60)], "n-[00-59]"),
+        (["n-%d.example.org" % number for number in range(8, 13)] + ["x9y"], "n-[8-12].example.org, x9y"),
+        (["n-%d" % number for number in (1, 2, 3, 5, 7, 8, 100)], "n-[1-3,5,7-8,100]"),
+        (["n-9", "n-09", "n-010", "n-10", "n-11", "a"], "n-9, n-[09-11], n-010, a"),
+        (["n-%d" % number for number in range(0, 100, 2)], "n-[%s] and 30 more" % ",".join(map(str, range(0, 40, 2)))),
+        (
+            ["node-" + letter for letter in "abcdefghijklmnopqrstuvwxyz"],
+            ", ".join("node-" + x for x in "abcdefghijklmnopqrst") + " and 6 more",
+        ),
+        (["1" * 30, "2" * 30, "3", "4", "5", "6"], "%s, %s, [3-6]" % ("1" * 30, "2" * 30)),
+    ],
+)
+def test_many_names_are_folded(names: list[str], shown: str) -> None:
+    assert folded(names) == shown
+
+
+def test_what_holds_for_sixty_nodes_is_said_once() -> None:
+    """Also where they differ in something else; and of a kind that each node words in another way, a few are shown."""
+    answers = [
+        {
+            **CHANGE,
+            "drift": [{**POLICY, "found": "none" if number % 2 else "dynamic"}],
+            "notes": ["the version is not known", "the reservation splits core %d" % number],
+            "note_checks": ["version-assumed", "reservation-splits-cores"],
+        }
+        for number in range(60)
+    ]
+    lines = told(*answers)
+    text = " ".join(" ".join(lines).split())
+    assert text.count("the version is not known") == 1
+    assert "note: of node-[0-59]: the version is not known" in text
+    assert text.count("splits core") == 3
+    assert "note: of node-[3-59]: 57 more of reservation-splits-cores" in text
+    assert len(lines) < 25
+
+
+def test_notes_of_a_hostile_node_stay_its_own() -> None:
+    """It cannot speak for others, end a line, or name a kind that hides what others say."""
+    evil = {
+        **CHANGE,
+        "notes": ["x\x1b[2J\nnote: of node-1: fine", *map(str, range(9))],
+        "note_checks": ["version-assumed"] * 99,
+    }
+    good = {**CHANGE, "notes": ["the version is not known"], "note_checks": ["version-assumed"]}
+    lines = told(evil, good, good)
+    assert "\x1b" not in "".join(lines)
+    assert not any(line.startswith("note") for line in lines)
+    assert "  note: of node-1, node-2: the version is not known" in lines
+    assert "  note: of node-0: 8 more of version-assumed" in lines
+    odd: Any
+    for odd in (None, "x", 7, [None, {}], {"a": 1}):
+        assert "  note: n" in told({**CHANGE, "notes": ["n"], "note_checks": odd})

@@ -52,6 +52,17 @@ def test_a_fleet_of_one_node() -> None:
     assert choose(node(), node(SECOND), node()).rollout == SECOND
 
 
+def test_a_first_rollout_that_ended_before_it_changed_anything_can_be_gone_back_from() -> None:
+    """It has only cordoned a node, whose journal names the run, and that is undone."""
+    drained = {"node": "worker", "last": None, "journal": {"phase": "draining", "facts": {"node": "b"}, "run": SECOND}}
+    choice = choose(node(), drained, node())
+    assert choice == Choice(SECOND, "on b" + STAY + "none on a, c", "")
+    # Who has had a rollout names it.
+    assert choose(node(FIRST), drained, node(FIRST)).rollout == FIRST
+    for run in (SOON, "", "x\x1b", None, ["a"]):
+        assert choose(node(), {**drained, "journal": {"facts": {}, "run": run}}).rollout == ""
+
+
 @pytest.mark.parametrize("future", [SOON, LATER, "9999-01-01T00:00:00"])
 def test_a_rollout_whose_time_is_to_come_is_a_stop_that_names_its_nodes(future: str) -> None:
     for nodes in ((node(FIRST), node(future), node(FIRST)), (node(future), node(future)), (node(interrupted=future),)):
