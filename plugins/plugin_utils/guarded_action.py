@@ -22,6 +22,7 @@ import re
 from types import MappingProxyType
 from typing import Any, Mapping, MutableMapping, Sequence
 
+from ansible.constants import LOCALHOST
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
@@ -33,6 +34,7 @@ from .variables import INTERNAL, KNOWN, check_names
 
 # What a program decides by.
 FOREIGN_FACT = "foreign_fact"
+THIS_MACHINE = "this_machine"
 
 # No honest fact of others begins so.
 _PREFIXES = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "kubelet_", "proposal_")
@@ -217,6 +219,8 @@ class GuardedAction(_Gate):
                 # Else, a module that is called for a saved node would take this machine for it.
                 root = self._templar.template(task_vars[_ROOT])
                 self._task.args = {"root": root, **self._task.args}
+            if self.READS_NODE:
+                self._refuse_this_machine(task_vars, is_ours)
             return _without_acts(self.act(task_vars), self)
         except CPUManagerError as error:
             return failure_of(error)
@@ -226,6 +230,29 @@ class GuardedAction(_Gate):
                 raise
             kind = AnsibleConnectionFailure if isinstance(error, AnsibleConnectionFailure) else AnsibleActionFail
         raise kind(said)
+
+    def _refuse_this_machine(self, task_vars: Mapping[str, Any], is_ours: bool) -> None:
+        """Raise RefusedError where this machine would be taken for a host of another name, and nobody said so.
+
+        A root says so, also /: of the task, or of a role or playbook of ours, which have / by default, as a variable.
+        """
+        if self._connection.transport != "local" or self._task.delegate_to:
+            return
+        host, args = task_vars["inventory_hostname"], self._task.args
+        if host in LOCALHOST:
+            return
+        if str(args.get("root", "/")) != "/" or ("root" in args and not is_ours):
+            return
+        play = self._task.get_play()
+        given = {**task_vars["hostvars"].raw_get(host), **(play.get_vars() if play else {}), **self._task.get_vars()}
+        if not any(name.endswith("_node_root") for name in given):
+            raise RefusedError(
+                "the connection is local and no %s is set, so this machine would be taken for %s" % (_ROOT, host),
+                host,
+                "set %s of this host to the directory or the archive of a saved node, or to / if this machine is the"
+                " node; otherwise remove ansible_connection: local" % _ROOT,
+                THIS_MACHINE,
+            )
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
         """Do what the task says, and return its result. Raises CPUManagerError, AnsibleError."""

@@ -91,6 +91,7 @@ def test_such_a_kubelet_lives_on_through_the_check_of_a_rollout(node: LiveNode, 
     host = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
+        "kubelet_node_root": "/",
         "kubelet_manage_service": False,
         "kubelet_drain": False,
         "kubelet_cpu_manager_reconcile_period": "7s",

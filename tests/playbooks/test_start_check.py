@@ -32,6 +32,23 @@ def test_a_module_of_a_saved_node_reads_that_node(copy_of: CopyOf, tmp_path: Pat
     assert {host: run.results[host][0]["node"] for host in hosts} == {"xeon": "xeon", "edge": "edge"}
 
 
+def test_this_machine_is_a_node_of_another_name_only_where_that_was_said(copy_of: CopyOf, tmp_path: Path) -> None:
+    """A saved node whose root was forgotten: a module, and a role with its default of a root."""
+    hosts = {"forgotten": {}, "saved": {"kubelet_node_root": str(copy_of("xeon", "saved"))}, "localhost": {}}
+    run = ansible_playbook(tmp_path / "run", play(task("cpu_topology_info")), hosts)
+    refused = run.results["forgotten"][0]
+    assert refused["failure"]["kind"] == "this_machine", run.account()
+    assert "forgotten: the connection is local and no kubelet_node_root is set" in refused["msg"]
+    assert [run.results[name][0]["outcome"] for name in ("saved", "localhost")] == ["ok", "ok"], run.account()
+    plays = play(task("cpu_topology_info"), vars={"kubelet_node_root": "/"})
+    run = ansible_playbook(tmp_path / "run", plays, {"forgotten": {}})
+    assert run.status == 0, run.account()
+    hosts = {"forgotten": {}, "said": {"kubelet_node_root": "/"}}
+    run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.plan_changes", hosts)
+    assert "forgotten: the connection is local and no kubelet_node_root is set" in run.output
+    assert "said: the connection is local" not in run.output
+
+
 def test_start_check(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
 

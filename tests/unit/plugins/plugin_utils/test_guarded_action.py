@@ -99,6 +99,7 @@ def test_what_failed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ActionBase, "run", lambda *_arguments: {})
     action = object.__new__(GuardedAction)
     action._task = SimpleNamespace(collections=[])
+    action._connection = SimpleNamespace(transport="ssh")
     action._discovered_interpreter_key = None
 
     def run(act: Callable[[Any], Any]) -> dict[str, Any]:
