@@ -86,7 +86,7 @@ MOST_LATE_IMPORTS = 68
 # change out of what others have edited since; hardly a run reads them.
 MOST_FILES_OF = {"rollout_journal": 33, "cpuset": 13, "allocation_plan": 87, "cache_info": 94, "housekeeping_info": 99}
 # How many lines of the core a node compiles before such a module begins.
-MOST_LINES_AT_ONCE = {"allocation_plan": 15200, "cache_info": 9710, "drift_info": 8650, "housekeeping_info": 10210}
+MOST_LINES_AT_ONCE = {"allocation_plan": 15200, "cache_info": 9760, "drift_info": 8700, "housekeeping_info": 10265}
 # Files that ask it of bytes, or of what a pattern has matched already.
 OF_BYTES = {
     "_base/archive.py",
