@@ -33,6 +33,8 @@ MATRIX ?= quick
 SHARE ?=
 # 1: a test that lacks a tool or Kubernetes fails; tool: one that lacks a tool. Else it is skipped.
 STRICT ?=
+# A directory with the programs of another Kubernetes than the one that is built here.
+KUBERNETES ?=
 # For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
 AREA ?=
 SAMPLE ?= 40
@@ -55,6 +57,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
 export STRICT
+export KUBERNETES
 export JOBS
 # Kept for the next clone.
 export MYPY_CACHE_DIR := $(HOME)/.cache/kubenode-cpu-manager/mypy

@@ -46,6 +46,7 @@ from ansible_collections.kubenode.cpu_manager.tests.faults.counting import (  # 
     pytest_terminal_summary,  # noqa: F401
 )
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import Skipped, need  # noqa: E402
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes  # noqa: E402
 from ansible_collections.kubenode.cpu_manager.tests.support.in_memory import put_temporary_files_there  # noqa: E402
 
 put_temporary_files_there()
@@ -58,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         need(*mark.args)
+    # Of a test of the version that is built here, the name says so.
+    if kubernetes.OF_BUILT in item.name and kubernetes.version() != kubernetes.BUILT:
+        pytest.skip("about Kubernetes %s, not %s" % (kubernetes.BUILT, kubernetes.version()))
 
 
 def pytest_runtest_teardown() -> None:

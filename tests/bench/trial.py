@@ -4,8 +4,9 @@
 
 """How long a trial start takes, what it computes, and how much longer a rollout is with one on each node.
 
-The kubelet is 1.20.2 with containerd, on this machine as a live node. Of a fleet, each host has cgroups of its own
-here, as trials on one node wait for each other. The hosts share the CPUs of this machine; separate nodes do not.
+The kubelet is that of the tests, with containerd, on this machine as a live node. Of a fleet, each host has cgroups of
+its own here, as trials on one node wait for each other. The hosts share the CPUs of this machine; separate nodes do
+not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ansible_collections.kubenode.cpu_manager.tests.cluster.fleet import ROLLOUT
 from ansible_collections.kubenode.cpu_manager.tests.cluster.kubelet_node import saved
 from ansible_collections.kubenode.cpu_manager.tests.cluster.trial_node import CHECKPOINT, LiveNode
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 ROUNDS = 3
@@ -32,7 +34,7 @@ MOST_LONGER = 15.0
 WANTED: dict[str, Any] = {
     "kubelet_cpu_manager_policy": "static",
     "kubelet_reserved_system_cpus": "0",
-    "kubelet_target_version": "1.20",
+    "kubelet_target_version": kubernetes.version(),
     # No service starts a kubelet here.
     "kubelet_manage_service": False,
 }

@@ -18,12 +18,14 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, NamedTuple, Sequence
 
-from .debian import Archive
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
+
+from .debian import Archive, UnavailableError
 
 KUBELET = ("kubelet",)
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -31,7 +33,7 @@ RUNTIME = ("containerd",)
 ALL = KUBELET + CONTROL_PLANE + RUNTIME
 
 # All that decides what is compiled: another recipe has another place in the cache.
-VERSION = "1.20.2"
+VERSION = kubernetes.BUILT
 SUITE = "bookworm"
 COMPILER = ("golang-1.19-go", "golang-1.19-src")
 GOROOT = "usr/lib/go-1.19"
@@ -68,8 +70,41 @@ FLAGS = ("-trimpath", "-tags", "providerless,dockerless", "-ldflags", " ".join([
 def binaries(names: Sequence[str] = ALL) -> Path:
     """The directory with these programs; those that are not there are built.
 
-    Raises UnavailableError where Debian's archive cannot be had, CalledProcessError where the compiler fails.
+    Of KUBERNETES=DIR, where that is given, come all of Kubernetes' own, so that no two versions meet, and of the others
+    those that are there. Raises UnavailableError where Debian's archive cannot be had, or DIR lacks one of them,
+    CalledProcessError where the compiler fails.
     """
+    given = kubernetes.given()
+    if given:
+        return _with_given(given, names)
+    return _built(names)
+
+
+def _with_given(given: Path, names: Sequence[str]) -> Path:
+    """A directory with the programs of `given`, and with those of the cache that it lacks."""
+    for mounted in ("/etc", "/opt", "/run", "/var/lib"):
+        if given.is_relative_to(mounted):
+            raise UnavailableError("KUBERNETES=%s: tests mount over %s; give another directory" % (given, mounted))
+    absent = [name for name in names if not (given / name).exists()]
+    lacked = [name for name in absent if name not in PACKAGED]
+    if lacked:
+        raise UnavailableError("KUBERNETES=%s has no %s" % (given, ", ".join(lacked)))
+    cache = _built(absent) if absent else None
+    programs = {name: (given if name not in absent else cache or given) / name for name in names}
+    # Such as runc and crun, which nobody asks for by name.
+    programs.update((path.name, path) for path in given.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    key = hashlib.sha256(json.dumps(sorted((name, str(path)) for name, path in programs.items())).encode()).hexdigest()
+    directory = _cache() / "given" / key[:12]
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, path in programs.items():
+        if not (directory / name).is_symlink():
+            with suppress(FileExistsError):  # another process was first
+                (directory / name).symlink_to(path)
+    return directory
+
+
+def _built(names: Sequence[str]) -> Path:
+    """The cache's directory with these programs; those that are not there are built."""
     cache = _Cache(_place())
     if cache.missing(names):
         with cache.lock():
@@ -79,8 +114,11 @@ def binaries(names: Sequence[str] = ALL) -> Path:
 
 def _place() -> Path:
     recipe = hashlib.sha256(json.dumps([VERSION, SUITE, COMPILER, FLAGS]).encode("ascii")).hexdigest()
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "kubenode-cpu-manager" / ("kubernetes-" + VERSION) / recipe[:12]
+    return _cache() / ("kubernetes-" + VERSION) / recipe[:12]
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubenode-cpu-manager"
 
 
 class _Cache:

@@ -17,6 +17,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Sequence
 
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
+
 from .certificates import Authority, Pair
 from .daemons import DaemonError, Daemons
 from .ports import LOOPBACK, take_ports
@@ -108,18 +110,15 @@ class ControlPlane:
         self._serve(
             "kube-controller-manager",
             controllers,
-            port="0",
             leader_elect="false",
             kubeconfig=str(self.kubeconfig("system:kube-controller-manager")),
             use_service_account_credentials="true",
-            flex_volume_plugin_dir=self._file("volume-plugins"),
             service_account_private_key_file=self._file("server.key"),
             root_ca_file=self._file("ca.crt"),
         )
         self._serve(
             "kube-scheduler",
             scheduler,
-            port="0",
             leader_elect="false",
             kubeconfig=str(self.kubeconfig("system:kube-scheduler")),
         )
@@ -141,7 +140,10 @@ class ControlPlane:
 
     def _run(self, name: str, **options: str) -> None:
         flags = ["--%s=%s" % (option.replace("_", "-"), value) for option, value in options.items()]
-        self._daemons.start(name, [str(self.programs / name), *flags])
+        program = self.programs / name
+        if name in kubernetes.FLAGS:
+            flags += kubernetes.flags(name, kubernetes.version_of(program), self.directory)
+        self._daemons.start(name, [str(program), *flags])
 
     def _wait(self, deadline: float, port: str, path: str) -> None:
         context = ssl.create_default_context(cafile=self._file("ca.crt"))

@@ -25,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpo
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 
 from . import service
 from .control_plane import ControlPlane
@@ -76,6 +77,8 @@ class KubeletNode:
         self.become(machine)
         self.write("/etc/hostname", self.name + "\n")
         header: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, **(QUIET if real else {})}
+        version = kubernetes.version_of(real / "kubelet") if real else ""
+        header.update(kubernetes.fields(version) if real else {})
         header["healthzPort"], header["port"] = take_ports(2)
         self.configure({**header, **configuration})
         flags = ["--config=" + CONFIG, "--hostname-override=" + self.name, *flags]
@@ -83,7 +86,7 @@ class KubeletNode:
             self.write(KUBECONFIG, control_plane.node_kubeconfig(self.name).read_text(encoding="utf-8"))
             flags.append("--kubeconfig=" + KUBECONFIG)
         if real:
-            command = [str(_HERE / "real_kubelet"), str(real), str(self.root)]
+            command = [str(_HERE / "real_kubelet"), str(real), str(self.root), *kubernetes.flags("kubelet", version)]
         else:
             faults = ["--faults", str(directory / "faults.json")]
             command = [sys.executable, str(_HERE / "kubelet"), "--node", str(self.root), *faults, "--"]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
+
 from .api import Object
 from .control_plane import ControlPlane
 from .kubelet_node import wait_until
@@ -47,7 +49,10 @@ class Pods:
 
     def allow(self, name: str, **budget: int) -> None:
         """Make a PodDisruptionBudget for a Deployment, and wait until it counts."""
-        self.apply("policy/v1beta1", "PodDisruptionBudget", name, selector={"matchLabels": {"app": name}}, **budget)
+        version = kubernetes.api(
+            "PodDisruptionBudget", kubernetes.version_of(self.control_plane.programs / "kube-apiserver")
+        )
+        self.apply(version, "PodDisruptionBudget", name, selector={"matchLabels": {"app": name}}, **budget)
         observed = "--output=jsonpath={.status.observedGeneration}"
         wait_until(lambda: self.control_plane.kubectl("get", "pdb", name, self.option, observed))
 

@@ -19,6 +19,8 @@ from typing import Callable
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
+
 from .control_plane import QEMU_HOST, ControlPlane
 from .daemons import DaemonError
 from .ports import LOOPBACK
@@ -68,7 +70,9 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 def test_it_is_kubernetes(control_plane: ControlPlane) -> None:
     versions = json.loads(control_plane.kubectl("version", "--output=json"))
-    assert {version["gitVersion"] for version in versions.values()} == {"v1.20.2"}
+    assert {version["gitVersion"] for version in versions.values()} == {
+        "v" + kubernetes.version_of(control_plane.programs / "kube-apiserver")
+    }
     assert processes(control_plane.directory) == [
         *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
     ]

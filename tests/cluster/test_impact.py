@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 
 from .api import Object
 from .control_plane import ControlPlane
@@ -92,7 +93,7 @@ def test_a_deployment_of_three_cpus_is_found_before_it_fails(
 def test_the_real_kubelet_refuses_whom_we_say(
     real_kubelet: Path, control_plane: ControlPlane, pods: Pods, fleet: Fleet, tmp_path: Path
 ) -> None:
-    """Five CPUs, of two NUMA nodes with four each: kubelet 1.20 knows no option of the static policy."""
+    """Five CPUs, of two NUMA nodes with four each: no option of the static policy is set."""
     name = "real-%d" % os.getpid()
     static = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}
     file = tmp_path / "said.json"
@@ -112,7 +113,7 @@ def test_the_real_kubelet_refuses_whom_we_say(
         run = fleet.run(
             IMPACT,
             kubelet_topology_manager_policy="single-numa-node",
-            kubelet_target_version="1.20.2",
+            kubelet_target_version=kubernetes.version(),
             cpu_manager_impact_file=str(file),
         )
         assert run.status == 0, run.account()

@@ -5,7 +5,8 @@
 """The playbook propose applies labels at a real API server.
 
 NodeResourceTopology objects are applied in tests/playbooks/test_node_objects.py, at a server of the tests: this API
-server ends at the first custom resource, as Kubernetes 1.20 has a JSON library that today's Go breaks.
+server ends at the first custom resource, as the Kubernetes that is built here has a JSON library that today's Go
+breaks.
 """
 
 from __future__ import annotations

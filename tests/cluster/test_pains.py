@@ -5,7 +5,7 @@
 """What goes wrong for users today, as a real kubelet does it, and what this collection does about it: a test for each.
 
 Each begins with what users do without it, and the failure that they meet. Where an option is younger than the kubelet
-that can be built here, 1.20.2, the stand-in takes its place.
+that can be built here, the stand-in takes its place.
 
 The sixth, the ninth, the eleventh and the twelfth need cgroups: tests/kernel/test_pains.py.
 """
@@ -28,6 +28,7 @@ from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import (
     task,
 )
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 
 from .control_plane import ControlPlane
 from .kubelet_node import CHECKPOINT, CONFIG, STARTED, KubeletNode, joining, saved, wait_until
@@ -45,7 +46,7 @@ END = "service: end "
 class Node(KubeletNode):
     """A node, what users do with it, and what the collection does."""
 
-    version = "1.20"
+    version = kubernetes.version()
 
     # --- by hand ----------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ def make(tmp_path: Path, private_services: None) -> Iterator[MakeNode]:
     def make_one(configuration: Mapping[str, Any], name: str = "worker", **keywords: Any) -> Node:
         machine = keywords.pop("machine", MACHINE)
         node = Node(tmp_path / name, machine, configuration, **keywords)
-        node.version = "1.20" if "real" in keywords else "1.36"
+        node.version = kubernetes.version() if "real" in keywords else "1.36"
         made.append(node)
         node.start()
         return node

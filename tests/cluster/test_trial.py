@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Trial starts of the real kubelet, 1.20.2, and of others: what they answer, and that nothing of a node changes."""
+"""Trial starts of the real kubelet, and of others: what they answer, and that nothing of a node changes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from ansible_collections.kubenode.cpu_manager.tests.kernel.cgroups import Cgroup
 from ansible_collections.kubenode.cpu_manager.tests.kernel.intruders import Scene, why_no_scenes, wrong_with
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, fingerprint
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
@@ -58,7 +59,12 @@ def test_a_start(node: LiveNode) -> None:
     done = node.answer("try")
     answer = done["answer"]
     assert done["after"] == done["before"]
-    assert (answer["starts"], answer["version"], answer["message"], answer["reason"]) == (True, "1.20.2", "", "")
+    assert (answer["starts"], answer["version"], answer["message"], answer["reason"]) == (
+        True,
+        kubernetes.version(),
+        "",
+        "",
+    )
     assert answer["runtime"] == "/opt/bin/containerd"
     assert not answer["prediction_differs"]
     assert answer["checkpoint_format"] == {"before": None, "after": 2}
@@ -144,7 +150,10 @@ def test_a_reservation_of_the_whole_disk_is_judged_by_the_real_disk(node: LiveNo
 def test_the_node_is_left_alone_beside_a_kubelet_that_runs(node: LiveNode) -> None:
     node.configure({**QUIET, **STATIC, "healthzPort": 0})
     node.flags.remove("--kubeconfig=/etc/kubernetes/kubelet.conf")
-    runtime = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"]
+    runtime = [
+        *kubernetes.flags("kubelet", kubernetes.version()),
+        "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
+    ]
     done = node.answer(
         "beside",
         containerd=CONTAINERD,
@@ -243,7 +252,10 @@ def test_nothing_is_left_where_the_processes_inside_are_killed(node: LiveNode) -
 
 
 def test_a_kubelet_that_hangs_ends_with_the_module(node: LiveNode) -> None:
-    node.write("/etc/kubernetes/hangs", "#!/bin/sh\n[ $1 != --version ] || exec echo Kubernetes v1.20.2\nsleep 1000\n")
+    node.write(
+        "/etc/kubernetes/hangs",
+        "#!/bin/sh\n[ $1 != --version ] || exec echo Kubernetes v%s\nsleep 1000\n" % kubernetes.version(),
+    )
     (node.root / "etc/kubernetes/hangs").chmod(0o755)
     done = node.answer("kill", moments=[2], program="/etc/kubernetes/hangs")
     assert done["left"] == [[]]
@@ -254,7 +266,7 @@ HOSTILE = """\
 #!%s -S
 import os, signal, sys, time
 if "--version" in sys.argv:
-    print("Kubernetes v1.20.2")
+    print("Kubernetes vVERSION")
     sys.exit()
 for number in range(1, 65):
     try:
@@ -283,7 +295,7 @@ for _time in range(100):
 while True:
     os.write(2, b"I am still here\\n")
     time.sleep(0.01)
-"""
+""".replace("VERSION", kubernetes.version())
 
 
 def test_a_hostile_kubelet_ends_in_time_and_writes_nothing(node: LiveNode, tmp_path: Path) -> None:
@@ -311,11 +323,7 @@ def test_a_hostile_kubelet_ends_in_time_and_writes_nothing(node: LiveNode, tmp_p
         assert not Path(path).exists()
 
 
-# Of the starts of a kubelet 1.36 that were recorded: what is predicted wrongly of a kubelet 1.20, which is right.
-MISTAKEN = {
-    *("ckpt/raw-26", "doc/logging-bad", "flag/032", "flag/102", "flag/115", "other/0", "other/10", "other/23"),
-    *("other/4", "rest/14", "w2-flag/28", "w2-flag/29", "w2-gate/26-tm"),
-}
+MISTAKEN = kubernetes.mistaken(kubernetes.version())
 # It wants a directory of its own at the top.
 UNSAID = {"flag/080"}
 _VECTORS = Path(__file__).parents[1] / "conformance" / "vectors" / "start-1.36.jsonl.xz"
@@ -363,7 +371,7 @@ def test_by_ansible_and_in_check_mode(node: LiveNode, tmp_path: Path) -> None:
         said = node.run([*environment, *command, python, *arguments])
         assert "\n    starts: %s\n" % starts in said
         assert "\n    changed: false\n" in said
-        assert "\n    version: 1.20.2\n" in said
+        assert "\n    version: %s\n" % kubernetes.version() in said
 
 
 PLAN = "Compare the node with what is wanted, and plan its change"
@@ -376,7 +384,7 @@ def trials(run: Run, host: str) -> list[Any]:
     return [plan["trial"] for plan in plans]
 
 
-def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
+def test_a_rollout_touches_no_node_where_one_kubelet_of_1_20_would_refuse(
     node: LiveNode, real_kubelet: Path, control_plane: ControlPlane, make_node: MakeNode, tmp_path: Path
 ) -> None:
     """By the prediction for the version that the inventory names both start, and the kubelet there is another one."""
@@ -404,11 +412,11 @@ def test_a_rollout_touches_no_node_where_one_kubelet_would_refuse(
     run = ansible_playbook(tmp_path / "run", ROLLOUT, hosts)
     assert run.status != 0
     refused = run.last("bad")["msg"]
-    said = "the kubelet does not start with what is planned (tried by kubelet 1.20.2, "
+    said = "the kubelet does not start with what is planned (tried by kubelet %s, " % kubernetes.version()
     assert said in refused, run.account()
     assert ", which was not predicted: unknown flag: --seccomp-default" in refused
-    assert "tried by kubelet 1.20.2, " in refused
-    assert "tried by kubelet 1.20.2, " in run.output.partition("good:")[2].partition("bad:")[0]
+    assert "tried by kubelet %s, " % kubernetes.version() in refused
+    assert "tried by kubelet %s, " % kubernetes.version() in run.output.partition("good:")[2].partition("bad:")[0]
     assert trials(run, "good")[0]["starts"] is True
     assert not any(result["changed"] for results in run.results.values() for result in results)
     assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
@@ -484,12 +492,14 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     assert run.status != 0
     told = {name: str(run.last(name)["msg"]) for name in hosts}
     assert run.last("good")["outcome"] == "ok", run.account()
-    assert "bad:\n  the kubelet 1.20.2 does not start: Failed to start ContainerManager" in told["bad"]
+    assert (
+        "bad:\n  the kubelet %s does not start: Failed to start ContainerManager" % kubernetes.version() in told["bad"]
+    )
     assert "kubelet_trial_program: /opt/bin/no-kubelet is no program on this node" in " ".join(told["none"].split())
     # All of it is shown at once, before the first host fails.
     shown, _fail, _rest = run.output.partition("TASK [Stop where the kubelet does not start]")
-    for said in ("the kubelet 1.20.2 starts", "the kubelet 1.20.2 does not start", "is no program on this node"):
-        assert said in " ".join(shown.split())
+    for said in ("the kubelet %s starts", "the kubelet %s does not start", "is no program on this node"):
+        assert said.replace("%s", kubernetes.version()) in " ".join(shown.split())
 
     # A report has the same where it is asked for that, and starts no kubelet otherwise.
     for name, variables in hosts.items():
@@ -506,7 +516,7 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     }
     refused = found["bad"]["next-kubelet-refuses-start"]
     assert (refused["subject"], refused["source"]) == ("/opt/bin/kubelet", "kubelet_trial")
-    assert "kubelet 1.20.2 does not start: Failed to start ContainerManager" in refused["found"]
+    assert "kubelet %s does not start: Failed to start ContainerManager" % kubernetes.version() in refused["found"]
     assert "next-kubelet-refuses-start" not in found["own"]
     assert found["own"]["kubelet-refuses-start"]["subject"] == "kubelet"
     assert "is no program on this node" in found["none"]["trial-unmeasured"]["text"]
@@ -514,7 +524,7 @@ def test_a_fleet_tries_another_kubelet(node: LiveNode, real_kubelet: Path, tmp_p
     assert {name: fingerprint(live.root) for name, live in nodes.items()} == before
 
 
-def test_the_way_back_to_an_older_kubelet(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
+def test_the_way_back_to_an_older_kubelet_of_1_20(node: LiveNode, real_kubelet: Path, tmp_path: Path) -> None:
     """The newer one has written the checkpoint in its own format."""
     nodes = {"of-1.37": node, "pod-level": LiveNode(real_kubelet, tmp_path / "pod-level")}
     online = CPUSet.parse(Path("/sys/devices/system/cpu/online").read_text(encoding="ascii").strip())
@@ -537,7 +547,7 @@ def test_the_way_back_to_an_older_kubelet(node: LiveNode, real_kubelet: Path, tm
     assert tried["pod-level"]["checkpoint_format"] == {"before": 3, "after": 3}
     # Until it gives CPUs it keeps the file as it is, in which it finds the members that it knows.
     assert tried["of-1.37"]["checkpoint_format"]["after"] == 4
-    assert "pod-level:\n  the kubelet 1.20.2 does not start:" in str(run.last("pod-level")["msg"])
+    assert "pod-level:\n  the kubelet %s does not start:" % kubernetes.version() in str(run.last("pod-level")["msg"])
     assert "checkpoint is corrupted" in tried["pod-level"]["message"]
 
 

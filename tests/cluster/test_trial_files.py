@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 from .fleet import ROLLOUT
@@ -35,7 +36,7 @@ _LOOKS = """\
 #!%s -S
 import os, socket, sys
 if "--version" in sys.argv:
-    print("Kubernetes v1.20.2")
+    print("Kubernetes vVERSION")
     sys.exit()
 for path in next(word for word in sys.argv if word.startswith("--look=")).partition("=")[2].split(":"):
     try:
@@ -49,7 +50,7 @@ for path in next(word for word in sys.argv if word.startswith("--look=")).partit
     print(kind, end=" ")
 print()
 sys.exit(1)
-"""
+""".replace("VERSION", kubernetes.version())
 
 
 @pytest.fixture
@@ -73,7 +74,10 @@ def running(node: LiveNode, lock: str) -> list[str]:
     node.configure({**QUIET, **STATIC, "healthzPort": 0})
     node.flags.remove("--kubeconfig=/etc/kubernetes/kubelet.conf")
     node.flags += ["--lock-file=" + lock, "--exit-on-lock-contention"]
-    runtime = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"]
+    runtime = [
+        *kubernetes.flags("kubelet", kubernetes.version()),
+        "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
+    ]
     return ["/opt/bin/kubelet", *node.flags, *runtime]
 
 
@@ -102,7 +106,7 @@ def test_such_a_kubelet_lives_on_through_the_check_of_a_rollout(node: LiveNode, 
     kubelet = running(node, "/run/kubelet.lock")
     done = node.answer("beside", containerd=CONTAINERD, kubelet=kubelet, command=command)
     assert done["status"] == 0, done["output"]
-    assert "tried by kubelet 1.20.2" in done["output"]
+    assert "tried by kubelet %s" % kubernetes.version() in done["output"]
     assert done["runs"]
 
 

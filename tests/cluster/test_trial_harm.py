@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 from .test_trial_refused import quick_node
@@ -26,7 +27,7 @@ _DOES = """\
 #!%s -S
 import os, socket, sys, time
 if "--version" in sys.argv:
-    print("Kubernetes v1.20.2")
+    print("Kubernetes vVERSION")
     sys.exit()
 
 def wait_for(path, seconds):
@@ -36,7 +37,7 @@ def wait_for(path, seconds):
     return os.path.exists(path)
 
 %s
-"""
+""".replace("VERSION", kubernetes.version())
 # Does something of the node as soon as the kubelet of the trial runs; `trial` are the processes of the trial.
 _DURING = """\
 import fcntl, glob, json, os, signal, subprocess, sys, time

@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import ansible_playbook
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import need
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
@@ -28,17 +29,17 @@ from .trial_node import CHECKPOINT, STATIC, LiveNode
 # Enough of a kubelet where only what is done before it is looked at.
 _STARTS = """\
 #!/bin/sh
-[ "$1" != --version ] || exec echo Kubernetes v1.20.2
+[ "$1" != --version ] || exec echo Kubernetes vVERSION
 echo '{"policyName":"static"}' > /var/lib/kubelet/cpu_manager_state || exec echo "no checkpoint"
 echo "Starting Kubelet Plugin Manager"
 exec sleep 1000
-"""
+""".replace("VERSION", kubernetes.version())
 _SAYS = """\
 #!/bin/sh
-[ "$1" != --version ] || exec echo Kubernetes v1.20.2
+[ "$1" != --version ] || exec echo Kubernetes vVERSION
 echo $(grep ^Cap /proc/self/status)
 exit 1
-"""
+""".replace("VERSION", kubernetes.version())
 # A file system of this size over a directory, with what is in it, and so many bytes left. The checkout may be in /tmp.
 _FULL = """\
 set -e
@@ -170,7 +171,7 @@ def test_a_rollout_goes_by_the_prediction_where_the_disk_is_full(node: LiveNode,
     host = {
         **WANTED,
         "ansible_python_interpreter": str(node.python(*full("/var/lib/kubelet", 500_000))),
-        "kubelet_target_version": "1.20",
+        "kubelet_target_version": kubernetes.version(),
         "kubelet_manage_service": False,
     }
     run = ansible_playbook(tmp_path / "run", ROLLOUT, {"node": host}, "--check")

@@ -16,6 +16,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._trial.trial_paths import SOCKET
 from ansible_collections.kubenode.cpu_manager.tests.running.lacking import KUBERNETES, lacking, need
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine import alone
 
 from .binaries import NEWER_RUNTIMES, RUNTIME, binaries
@@ -140,7 +141,10 @@ def test_without_a_runtime_what_comes_before_it_is_tried(live_node: MakeLiveNode
 
 # --- CRI-O ----------------------------------------------------------------------------------------------------
 
-_OF_CRIO = ["--container-runtime=remote", "--container-runtime-endpoint=unix:///var/run/crio/crio.sock"]
+_OF_CRIO = [
+    *kubernetes.flags("kubelet", kubernetes.version()),
+    "--container-runtime-endpoint=unix:///var/run/crio/crio.sock",
+]
 _ENDS = "#!/bin/sh\necho 'level=fatal msg=\"no storage for a trial\"'\nexit 1\n"
 
 

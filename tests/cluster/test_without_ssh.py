@@ -24,6 +24,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import SAID
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.test_without_ssh import PROGRAM, archive_in, build
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 
 from .control_plane import ControlPlane
 from .kubelet_node import STARTED, KubeletNode
@@ -127,6 +128,6 @@ def test_a_pod_prints_what_node_save_saves(real_kubelet: Path, pod: dict[str, An
     expected, said_on_node = members(here.read_bytes())
     found, said = members(archive_in(printed))
     assert said == said_on_node
-    assert (said["said"]["version"], said["node"]) == ("1.20.2", "real")
+    assert (said["said"]["version"], said["node"]) == (kubernetes.version(), "real")
     assert found == expected
     assert "/var/lib/kubelet/cpu_manager_state" in found

@@ -31,7 +31,7 @@ _FIGURES = "figures"
 
 
 class KubeletMachine:
-    """A machine of two CPUs with the real kubelet, 1.20.2, and a containerd that runs."""
+    """A machine of two CPUs with the real kubelet and a containerd that runs."""
 
     def __init__(self, name: str) -> None:
         self.name = name

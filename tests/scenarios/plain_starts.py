@@ -4,7 +4,7 @@
 
 """Starts of the kubelet on a virtual machine, tried and done: cases as JSON come in, a line for each goes out.
 
-It runs on the machine, whose kubelet is 1.20.2: python3 plain_starts.py COLLECTIONS. A plain start has nothing between
+It runs on the machine, which has a kubelet: python3 plain_starts.py COLLECTIONS. A plain start has nothing between
 the program and the machine: the real containerd, the real root directory, the real cgroups.
 """
 

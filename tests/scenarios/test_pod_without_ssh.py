@@ -19,6 +19,7 @@ import yaml
 
 from ansible_collections.kubenode.cpu_manager.tests.cluster.test_without_ssh import ANEW, MANIFEST, members
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.test_without_ssh import archive_in, build
+from ansible_collections.kubenode.cpu_manager.tests.support import kubernetes
 from ansible_collections.kubenode.cpu_manager.tests.vm import container
 
 from .conftest import KubeletMachine
@@ -108,7 +109,7 @@ def test_the_pod_prints_what_is_on_the_node(kubelet_machine: KubeletMachine, tmp
 
     state = json.loads(found["/var/lib/kubelet/cpu_manager_state"][2])
     assert [list(containers.values()) for containers in state["entries"].values()] == [["1"]]
-    assert (said["said"]["version"], said["said"]) == ("1.20.2", said_on_node["said"])
+    assert (said["said"]["version"], said["said"]) == (kubernetes.version(), said_on_node["said"])
     others = {path for path in {*found, *expected} if not (ANEW.fullmatch(path) or OF_PROCESSES.fullmatch(path))}
     assert len(others) > 100
     assert [path for path in sorted(others) if found.get(path) != expected.get(path)] == []
