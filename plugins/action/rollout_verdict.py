@@ -329,7 +329,7 @@ def _escaped(error: NodeError) -> str:
 
 
 _FIXED, _VERDICT = "kubelet_fixed", "kubelet_verdict"
-_REGISTERED = ("kubelet_plan", _FIXED, _VERDICT)
+_REGISTERED = ("kubelet_plan", _FIXED, _VERDICT, "kubelet_changed")
 
 
 class _Hosts(Dict[str, PlannedHost]):
@@ -349,9 +349,11 @@ class _Hosts(Dict[str, PlannedHost]):
         except RefusedError as error:
             self[name] = PlannedHost(name, failure_of(error))
             return self[name]
-        plan, fixed, verdict = (found.get(each, {}) for each in _REGISTERED)
+        plan, fixed, verdict, changed = (found.get(each, {}) for each in _REGISTERED)
         named = mapping(self._task_vars.get(_VERDICT)).get("run")
-        self[name] = PlannedHost(name, plan, fixed, named is not None and verdict.get("run") == named)
+        is_in_run = named is not None and verdict.get("run") == named
+        is_undone = changed.get("failed") is True and changed.get("undone") is True
+        self[name] = PlannedHost(name, plan, fixed, is_in_run, is_undone)
         return self[name]
 
     def plans(self) -> dict[str, Mapping[str, Any]]:

@@ -47,6 +47,12 @@ options:
         would be a service of the machine that has the files.
     type: bool
     default: false
+  check_writable:
+    description:
+      - Whether it is a refusal that the node would be changed and O(root) is an archive, which is read-only. In check
+        mode it is none.
+    type: bool
+    default: false
   service:
     description:
       - The service that runs the kubelet. By default that of the node's distribution.

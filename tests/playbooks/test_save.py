@@ -215,3 +215,19 @@ def test_a_damaged_archive_is_one_clear_error(copy_of: CopyOf, tmp_path: Path) -
     )
     assert "is no archive of tar" in failed.last("text")["msg"]
     assert {failed.last(host)["failure"]["kind"] for host in hosts} == {"node"}
+
+
+def test_a_rollout_of_an_archive_is_refused_with_its_plan(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Nothing can be written there. What only plans, and check mode, are for archives, too."""
+    hosts = {"epyc": {"kubelet_node_root": str(copy_of("epyc", "epyc"))}}
+    saved = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.save", hosts)
+    assert saved.status == 0, saved.account()
+    archive = str(tmp_path / "run/saved-nodes/epyc.tar.gz")
+    hosts = {"epyc": {"kubelet_node_root": archive, "kubelet_cpu_manager_reconcile_period": "7s"}}
+    for playbook, arguments in (("plan_changes", ()), ("rollout", ("--check",))):
+        run = ansible_playbook(tmp_path / playbook, "kubenode.cpu_manager." + playbook, hosts, *arguments)
+        assert run.status == 0, run.account()
+    run = ansible_playbook(tmp_path / "refused", "kubenode.cpu_manager.rollout", hosts)
+    assert run.status == 2, run.account()
+    assert "an archive is read-only, and something in it would change" in run.last("epyc")["msg"]
+    assert "Make sure that this batch can be changed" not in run.output

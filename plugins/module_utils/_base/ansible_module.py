@@ -59,6 +59,8 @@ def run(work: Work, *arguments: Arguments) -> None:
             archive = unpacked(root)
             root = archive.directory
         tree = Tree(root)
+        if archive is not None and not module.check_mode:
+            tree.refusal = archive.read_only()
         name = node_name(tree)
         outcome = work(tree, module.params, module.check_mode or archive is not None)
         if archive is not None and outcome.changed and not module.check_mode:

@@ -55,6 +55,8 @@ class Tree:
                 where="%s %s" % (option("root"), root),
                 remedy="give the directory that holds the node's /sys and /etc",
             )
+        # Why nothing can be written here, whatever is wanted.
+        self.refusal: RefusedError | None = None
         self._live = self.root == "/"
         self._real_root = os.path.realpath(self.root)
         # Directories of which it is known; looking for links takes longer than reading a file.

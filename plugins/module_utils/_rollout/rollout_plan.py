@@ -123,6 +123,7 @@ PLAN = Arguments(
         "discard_assignments": {"type": "bool", "default": False},
         "manage_service": {"type": "bool", "default": True},
         "check_services": {"type": "bool", "default": False},
+        "check_writable": {"type": "bool", "default": False},
         "service": {"type": "str"},
         "runtime_service": {"type": "str"},
         "allow_owners": {"type": "list", "elements": "str", "default": []},
@@ -799,6 +800,8 @@ def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, A
     if parameters["runtime_config"]:
         runtime = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
     report = tried_plan(node, wanted, terms, runtime, TrialTerms(parameters.get("trial", NEVER), parameters["tried"]))
+    if parameters["check_writable"] and node.tree.refusal is not None and report["actions"]:
+        report = {**report, "refusals": [*report["refusals"], node.tree.refusal.to_row()]}
     if parameters["check_services"] and parameters["manage_service"]:
         return with_service_refusals(report, node, Services(parameters["service"], parameters["runtime_service"]))
     return report

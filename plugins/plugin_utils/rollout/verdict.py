@@ -30,6 +30,8 @@ class PlannedHost(NamedTuple):
     fixed: Mapping[str, Any] = {}
     # Whether the host was there when the run got its name.
     is_in_run: bool = False
+    # Whether its change failed, and was undone as a whole.
+    is_undone: bool = False
 
     @property
     def is_planned(self) -> bool:
@@ -103,13 +105,15 @@ class Run(NamedTuple):
     # In the order in which they are changed.
     all: Sequence[str]
     batch: Sequence[str]
-    # Those that have neither failed nor been lost.
+    # Those that have neither failed nor were lost.
     left: Collection[str]
 
     @property
     def lost(self) -> list[str]:
-        """The hosts that were lost during the run. What is down from the start was not touched."""
-        return [name for name in self.all if name not in self.left and self.hosts[name].is_in_run]
+        """The hosts that were lost during the run. What is down from the start was not touched, and what was undone
+        is as it was."""
+        gone = (self.hosts[name] for name in self.all if name not in self.left)
+        return [host.name for host in gone if host.is_in_run and not host.is_undone]
 
     @property
     def emptied(self) -> list[PlannedHost]:

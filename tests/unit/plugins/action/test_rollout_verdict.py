@@ -60,6 +60,17 @@ def own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 OF_RUN: dict[str, Any] = {"kubelet_fixed": {"run": "task-7"}, "kubelet_verdict": {"run": "2026-11-28T10:00:00"}}
 
 
+def test_what_became_of_a_change_is_read_of_its_result() -> None:
+    results = {"undone": {"failed": True, "undone": True}, "half": {"failed": True, "undone": False}, "none": None}
+    names = [*results, "lied"]
+    found = Variables(
+        {name: {"kubelet_plan": {"node": name}, "kubelet_changed": results.get(name), **OF_RUN} for name in names}
+    )
+    found["lied"]["kubelet_changed"] = {"failed": "yes", "undone": 1}
+    hosts = _Hosts({"hostvars": found, "ansible_play_hosts_all": names, **OF_RUN})
+    assert [name for name in names if hosts[name].is_undone] == ["undone"]
+
+
 def test_a_batch_that_needs_no_room_reads_no_other_hosts() -> None:
     names = ["host-%d" % number for number in range(100)]
     found = Variables({name: {"kubelet_plan": {"node": name}, **OF_RUN} for name in names})

@@ -105,6 +105,13 @@ def test_a_batch_after_a_lost_host_is_refused() -> None:
     refuse_lost(run_of(here, down, batch=("c",), left=("c",)), 0)
 
 
+def test_a_node_of_an_earlier_batch_that_is_as_it_was_is_not_lost() -> None:
+    undone, here = PlannedHost("a", is_in_run=True, is_undone=True), PlannedHost("c", is_in_run=True)
+    run = run_of(undone, here, batch=("c",), left=("c",))
+    assert run.lost == []
+    refuse_lost(run, 0)
+
+
 PODS = {"drain": True, "drains": True, "cpus": {"exclusive": "2-3"}, "found": {"cpu_manager_policy": "static"}}
 BY_HAND = {**PODS, "drains": False}
 
