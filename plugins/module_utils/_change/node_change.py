@@ -403,7 +403,8 @@ class NodeChange:
         is_drain_alone = journal is not None and journal.phase == DRAINING
         state = "absent" if is_drain_alone else "undone" if facts.get(_KIND) == ROLLBACK else "done"
         files = steps.configuration_of(journal.files if journal is not None else self._files)
-        return bool(self._note(state, files=files).changed)
+        # In check mode nothing has begun what would be ended.
+        return bool(self._note(state, files=files).changed) or not self.acts
 
     def _write_cpusets(self) -> bool:
         node = node_of(self.tree, self.given)
