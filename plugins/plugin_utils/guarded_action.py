@@ -40,7 +40,7 @@ THIS_MACHINE = "this_machine"
 _PREFIXES = ("cpu_manager_", "drift_report_", "housekeeping_", "isolation_benchmark_", "kubelet_", "proposal_")
 # What the roles and playbooks read beside these, of their own, of kubespray, and of Ansible itself.
 _NAMES_READ = (
-    "acting_root proposal"
+    "acting_root pod proposal"
     " saved_directory saved_fixed saved_name saved_node"
     " kube_cpu_reserved kube_memory_reserved kube_override_hostname system_cpu_reserved system_memory_reserved"
     " system_reserved"

@@ -155,6 +155,7 @@ STORIES = (
     _PLAYBOOKS + "test_start_check.py::test_saved_nodes_try_no_upgrade",
     _PLAYBOOKS + "test_propose.py::test_a_fleet_gets_settings_by_shape",
     _PLAYBOOKS + "test_cache.py::test_the_role",
+    "tests/docs/test_samples.py::test_the_sample_of_where_is_what_is_printed",
     _PLAYBOOKS + "test_allocation.py::test_the_playbook_plan",
     _PLAYBOOKS + "test_mistakes.py::test_what_is_wrong_with_a_host",
     "tests/browser",

@@ -70,6 +70,12 @@ TABLE: list[tuple[str, str, int, str]] = [
     ("plugins/action/rollout_verdict.py", "ansible_play_hosts_all", 4, NAMES),
     ("plugins/action/rollout_verdict.py", "keep_order(", 2, FILE),
     ("plugins/action/rollout_verdict.py", "kept_order(", 1, FILE),
+    (
+        "plugins/plugin_utils/guarded_action.py",
+        "hostvars",
+        1,
+        "the host of the task alone, and whether a name is there",
+    ),
     ("plugins/lookup/answers.py", "HostsOfRun(", 1, GUARD),
     ("plugins/lookup/answers.py", "hostvars", 2, "words of its documentation"),
     ("plugins/lookup/answers.py", "kubenode.cpu_manager.answers'", 1, "an example"),

@@ -43,7 +43,7 @@ _MODE = 0o600
 _MOST_ATTEMPTS = 5
 # Seconds: between two looks; until a process that was started, or has died, is at work; and for all that is no waiting
 # for a kubelet.
-_INTERVAL, _UNTIL_STARTED, _BESIDE = 0.2, 20.0, 60.0
+_INTERVAL, _STARTUP, _BESIDE = 0.2, 20.0, 60.0
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from %s import main; sys.exit(main(sys.argv[2:]))" % __name__
 # A change writes files of the kubelet and its runtime, and cgroups, runs systemctl and crictl, and asks the kubelet.
 _PROPERTIES = (
@@ -147,7 +147,7 @@ def _begin(tree: Tree, given: Mapping[str, Any]) -> None:
         run_command(["systemd-run", *words, *properties, "--", *command, tree.root])
     else:
         _detach([*command, tree.root, "supervised"], tree.path(_LOG))
-    deadline = time.monotonic() + _UNTIL_STARTED
+    deadline = time.monotonic() + _STARTUP
     while not steps_begun(tree) and _read(tree, RESULT) is None:
         if time.monotonic() > deadline:
             raise NodeError(
@@ -211,7 +211,7 @@ def _result(tree: Tree, given: Mapping[str, Any]) -> dict[str, Any]:
         now = time.monotonic()
         if _is_running(tree):
             seen = now
-        if now - seen > _UNTIL_STARTED:
+        if now - seen > _STARTUP:
             raise NodeError(
                 "the process that carried the change out is gone, without a result",
                 tree.path(PLACE),
@@ -273,7 +273,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _carry_out(tree: Tree) -> int:
     """Only what ends this process by a signal starts it again: what else is wrong would be so again."""
-    deadline = time.monotonic() + _UNTIL_STARTED
+    deadline = time.monotonic() + _STARTUP
     held = try_lock(_lock(tree, _RUNNING))
     while held is None and time.monotonic() < deadline:
         time.sleep(0.05)

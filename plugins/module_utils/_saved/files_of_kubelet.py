@@ -189,6 +189,11 @@ def _save_process(collector: Collector, installation: Installation) -> None:
     collector.add(place, b"".join(os.fsencode(word) + b"\0" for word in words))
     if words != list(installation.command_line):
         collector.redacted.add(path + "/cmdline")
+    save_start(collector, path)
+
+
+def save_start(collector: Collector, path: str) -> None:
+    """Save when a process started, and when the node was booted. path: of its directory in /proc."""
     collector.file(path + "/stat", _start_alone)
     collector.file("/proc/stat", lambda content: b"".join(_with_start(content.splitlines(True), b"btime ")))
     collector.redacted -= {path + "/stat", "/proc/stat"}

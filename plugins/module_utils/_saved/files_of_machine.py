@@ -84,7 +84,7 @@ from .._runtime.runtime_files import read_files
 from ..topology.cpuinfo import FIELDS
 from ..topology.sysfs import CORE_MASKS, CPU, DIE_MASKS, L3, NODE, SOCKET_MASKS
 from .collector import Change, Collector
-from .files_of_kubelet import save_kubelet
+from .files_of_kubelet import save_kubelet, save_start
 
 # Saves what shows who manages a node's CPUs, and what its container runtime is configured to, as far as that is read.
 #
@@ -809,6 +809,7 @@ def _save_affinities(collector: Collector, node: Node, hierarchy: Hierarchy, nam
         path = "/proc/%d/status" % process
         collector.file(path, _lines_of(lambda line: line.startswith("Cpus_allowed_list")))
         collector.redacted.discard(path)
+        save_start(collector, "/proc/%d" % process)
 
 
 def said_of(node: Node) -> SavedFacts:

@@ -92,7 +92,8 @@ def repair(pins: Sequence[Pin], config: CPUManagerConfig, live_pods: Sequence[st
             for pin in pins
             if pin.container != NAMELESS and (pin.pod not in order or (pin.pod not in divided and not pin.container))
         ]
-        live = [pin for pin in pins if pin not in stale]
+        gone = set(stale)
+        live = [pin for pin in pins if pin not in gone]
         live.sort(key=lambda pin: order.get(pin.pod, len(order)))
     if config.policy_name != STATIC:
         why = "the policy %s gives no exclusive CPUs" % config.policy_name

@@ -29,6 +29,8 @@ _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _LONGEST = 60
 # Lists of CPUs of one node whose meaning is found out; those of real nodes have half as many containers with CPUs.
 _MOST_LISTS = 300
+# Cores, NUMA nodes, caches: Linux has at most 8,192 CPUs.
+_MOST_PARTS = 8192
 
 
 def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]:
@@ -62,10 +64,7 @@ def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]
 
 def _placer(answer: Mapping[str, Any]) -> Callable[..., ContainerPlace]:
     """What makes a row; what CPUs mean on the machine is found out once for each list of CPUs."""
-    try:
-        topology: Topology | None = Topology.from_dict(answer["topology"])
-    except WRONG:
-        topology = None
+    topology = _topology_of(answer)
     meanings: dict[tuple[str, str], tuple[str, str, str]] = {}
 
     def place(pod: str, container: str, use: str, cpus: str, percent: float | None, since: str) -> ContainerPlace:
@@ -86,6 +85,17 @@ def _placer(answer: Mapping[str, Any]) -> Callable[..., ContainerPlace]:
         }
 
     return place
+
+
+def _topology_of(answer: Mapping[str, Any]) -> Topology | None:
+    """The machine of a node; None where it does not say it, or says more than any machine has."""
+    said = mapping(answer.get("topology"))
+    if any(len(part) > _MOST_PARTS for part in said.values() if isinstance(part, (list, dict))):
+        return None
+    try:
+        return Topology.from_dict(said)
+    except WRONG:
+        return None
 
 
 def _meaning(topology: Topology | None, use: str, text: str) -> tuple[str, str, str]:

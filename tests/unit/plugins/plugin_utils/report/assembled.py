@@ -17,6 +17,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemb
     failing_hosts,
     fails,
     is_open,
+    lacks_kubelets,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Problem, Result
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import MADE, result
@@ -84,8 +85,9 @@ def check_consistency(report: Any) -> None:
     assert fails(report, "never") is False
     assert failing_hosts(report, "never") == []
     for gate in ("danger", "drift", "unread"):
-        is_of_no_host = bool(report["problems"]) or not nodes
+        is_of_no_host = bool(report["problems"]) or lacks_kubelets(report)
         assert fails(report, gate) is (is_of_no_host or bool(failing_hosts(report, gate)))
-    assert fails(report, "unread") is is_unknown
-    assert fails(report, "drift") is (is_unknown or worst != "clean")
-    assert fails(report, "danger") is (is_unknown or worst == "danger")
+    is_unread = is_unknown or lacks_kubelets(report)
+    assert fails(report, "unread") is is_unread
+    assert fails(report, "drift") is (is_unread or worst != "clean")
+    assert fails(report, "danger") is (is_unread or worst == "danger")

@@ -149,5 +149,5 @@ def test_the_table_says_for_how_long_a_check_is_found() -> None:
     )
     assert "; for 2 days" in line
     nodes[1]["findings"][0]["waived"] = {"reason": "", "until": ""}
-    assert "; for 1 day;" in fleet_table(report(nodes, problems=[]))
+    assert "; for 1 day\n" in fleet_table(report(nodes, problems=[]))
     assert "; for" not in fleet_table(report(nodes[:1], problems=[]))
