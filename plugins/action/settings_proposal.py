@@ -17,7 +17,10 @@ from ..plugin_utils.controller_action import ControllerAction, Given, validated
 from ..plugin_utils.proposal.files import FORMS, api_objects, is_edited, proposal_files, table_rows
 from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
 from ..plugin_utils.proposal.settings import ALIGNMENTS, WORKLOADS, SettingsWish, arguments
+from ..plugin_utils.report.answers import mapping
+from ..plugin_utils.report.host_use import cpu_count
 from ..plugin_utils.report.results import put_file
+from ..plugin_utils.report.trend import read_history, verdicts
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "plans": {"type": "dict", "required": True},
@@ -26,6 +29,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "inventory": {"type": "dict", "default": {}},
     "node_names": {"type": "dict", "default": {}},
     "node_objects": {"type": "list", "elements": "str", "choices": [*FORMS], "default": []},
+    "history": {"type": "list", "elements": "path", "default": []},
     "overwrite_edited": {"type": "bool", "default": False},
     "skip_hosts_without_kubelet": {"type": "bool", "default": False},
     "validate_only": {"type": "bool", "default": False},
@@ -79,7 +83,8 @@ class ActionModule(ControllerAction):
         for name, machine, settings, hosts in table_rows(groups):
             Display().display("%s: %s: %s: %s" % (name, machine, settings, hosts))
         result["objects"] = [member for members in made.values() for member in members]
-        return {**result, "notes": list(verdict.notes), "warnings": warnings}
+        uses = verdicts(read_history(given["history"], ""), {host: reserved_of(plans[host]) for host in names})
+        return {**result, "notes": [*verdict.notes, *uses], "warnings": warnings}
 
     def _write(self, given: Given, files: Mapping[str, str], warnings: list[str]) -> dict[str, object]:
         """Write what differs. Raises RefusedError for files that were edited, before any is written."""
@@ -106,6 +111,12 @@ class ActionModule(ControllerAction):
             for path, text in changed.items():
                 put_file(path, [text])
         return {"changed": bool(changed), "files": [*changed], "diff": diffs}
+
+
+def reserved_of(plan: Mapping[str, Any]) -> int:
+    """How many CPUs a node reserves with what is wanted, by its answer to rollout_info."""
+    wanted, cpus = mapping(plan.get("wanted")), mapping(plan.get("cpus"))
+    return cpu_count(wanted.get("reserved_system_cpus") or cpus.get("reserved_wanted") or cpus.get("reserved"))
 
 
 def _wishes(given: Given) -> dict[str, SettingsWish]:

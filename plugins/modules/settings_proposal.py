@@ -86,6 +86,13 @@ options:
     elements: str
     choices: [labels, node_resource_topologies]
     default: []
+  history:
+    description:
+      - Files C(drift.json) of earlier reports with the look C(throttling), or directories with some. RV(notes) then say
+        of each node whether what is proposed to be reserved is what its host uses.
+    type: list
+    elements: path
+    default: []
   overwrite_edited:
     description:
       - Whether files that were edited are overwritten.

@@ -86,14 +86,24 @@ def _host_uses(report: Mapping[str, object]) -> Iterator[tuple[str, HostUse]]:
             yield line(node.get("host")), found
 
 
+def verdicts(points: Sequence[Point], reserved: Mapping[str, int]) -> list[str]:
+    """A line for each of these hosts of which a report knows what its host uses: whether so many CPUs are enough.
+
+    points: in order. reserved: {host: how many CPUs are to be reserved}.
+    """
+    lines = []
+    for host, count in reserved.items():
+        readings = [point.host_uses[host] for point in points if host in point.host_uses]
+        if readings:
+            lines.append("%s: %s" % (host, verdict_of([*readings[:-1], {**readings[-1], "reserved": count}])))
+    return lines
+
+
 def reservations(report: Report, history: Sequence[Point]) -> str:
     """A line for each node of which the report knows what its host uses: whether what is reserved is enough."""
     now = point_of(report)
     points = [*(point for point in history if point.made < now.made), now]
-    lines = []
-    for host in sorted(now.host_uses):
-        readings = [point.host_uses[host] for point in points if host in point.host_uses]
-        lines.append("%s: %s" % (host, verdict_of(readings)))
+    lines = verdicts(points, {host: now.host_uses[host]["reserved"] for host in sorted(now.host_uses)})
     return "\n".join(lines) or "no node was looked at for throttling, which reads what its host uses"
 
 

@@ -16,7 +16,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemb
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.host_use import means_of, verdict_of
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.markdown import json_form
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Result
-from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.trend import read_history, reservations
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.trend import (
+    read_history,
+    reservations,
+    verdicts,
+)
 from ansible_collections.kubenode.cpu_manager.tests.docs.pages import GUIDES
 from ansible_collections.kubenode.cpu_manager.tests.machines.answers import CLEAN_ANSWER, LOOKED_AT, MADE
 
@@ -106,6 +110,18 @@ def test_two_reports_of_a_node_give_a_rate(tmp_path: Path) -> None:
         == "worker-1: reserves 4 CPUs, the host used 2.6 in the busiest of 1 interval over 1.0 days; enough" + MEANS
     )
     assert said in " ".join((GUIDES / "reserve_cpus.rst").read_text("utf-8").split())
+
+
+def test_what_is_proposed_is_compared_with_what_was_used(tmp_path: Path) -> None:
+    """The last report has what was reserved then."""
+    for day in (1, 2):
+        (tmp_path / ("%d.json" % day)).write_text("".join(json_form(report(day, 2.6))), encoding="utf-8")
+    points = read_history([str(tmp_path / "1.json"), str(tmp_path / "2.json")], "")
+    said = verdicts(points, {"worker-1": 2, "worker-2": 4})
+    assert said == [
+        "worker-1: reserves 2 CPUs, the host used 2.6 in the busiest of 1 interval over 1.0 days; too small" + MEANS
+    ]
+    assert verdicts([], {"worker-1": 2}) == []
 
 
 HOSTILE: list[dict[str, Any]] = [
