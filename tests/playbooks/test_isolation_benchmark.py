@@ -28,6 +28,8 @@ SHORT: dict[str, Any] = {
     "isolation_benchmark_allow_pods": True,
     "isolation_benchmark_seed": 3,
     "cpu_manager_become": False,
+    # This machine is meant.
+    "kubelet_node_root": "/",
 }
 FILES = ["isolation.html", "isolation.json"]
 
@@ -100,7 +102,7 @@ def test_the_end_of_an_asynchronous_task_ends_the_benchmark(tmp_path: Path) -> N
         "async": 2,
         "poll": 1,
     }
-    run = ansible_playbook(tmp_path, play(endless), {"node-1": {}})
+    run = ansible_playbook(tmp_path, play(endless), {"node-1": {"kubelet_node_root": "/"}})
     assert run.status == 2, run.output
     deadline = time.monotonic() + 60
     while BenchmarkCgroups(Tree("/")).leftovers():

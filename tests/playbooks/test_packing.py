@@ -34,7 +34,11 @@ def test_a_module_is_sent_with_bytecode(tmp_path: Path) -> None:
     version = "python%d.%d" % sys.version_info[:2]
     interpreters = {"any": sys.executable, "mine": str(Path(sys.executable).with_name(version))}
     hosts = {
-        name: {"ansible_python_interpreter": interpreter, "ansible_remote_tmp": str(tmp_path / name)}
+        name: {
+            "ansible_python_interpreter": interpreter,
+            "ansible_remote_tmp": str(tmp_path / name),
+            "kubelet_node_root": "/",
+        }
         for name, interpreter in interpreters.items()
     }
     kept = {"ANSIBLE_KEEP_REMOTE_FILES": "1", "ANSIBLE_PIPELINING": "0", "KEPT_BYTECODE": ""}
