@@ -201,7 +201,7 @@ def _check_make(command: Command, _files: set[str]) -> list[str]:
     problems = []
     for word in command.words[1:]:
         name, is_variable, _value = word.partition("=")
-        wanted = r"\$\({0}[):]|^export {0}$".format(name) if is_variable else r"^%s:" % name
+        wanted = rf"\$\({name}[):]|^export {name}$" if is_variable else r"^%s:" % name
         if not word.startswith("-") and not re.search(wanted, makefile, re.MULTILINE):
             problems.append("make has no %s %s" % ("variable" if is_variable else "target", name))
     return problems
