@@ -61,12 +61,16 @@ OF_RUN: dict[str, Any] = {"kubelet_fixed": {"run": "task-7"}, "kubelet_verdict":
 
 
 def test_what_became_of_a_change_is_read_of_its_result() -> None:
-    results = {"undone": {"failed": True, "undone": True}, "half": {"failed": True, "undone": False}, "none": None}
-    names = [*results, "lied"]
+    results = {
+        "undone": {"failed": True, "undone": True},
+        "half": {"failed": True, "undone": False},
+        "none": None,
+        "lied": {"failed": "yes", "undone": 1},
+    }
+    names = list(results)
     found = Variables(
-        {name: {"kubelet_plan": {"node": name}, "kubelet_changed": results.get(name), **OF_RUN} for name in names}
+        {name: {"kubelet_plan": {"node": name}, "kubelet_changed": results[name], **OF_RUN} for name in names}
     )
-    found["lied"]["kubelet_changed"] = {"failed": "yes", "undone": 1}
     hosts = _Hosts({"hostvars": found, "ansible_play_hosts_all": names, **OF_RUN})
     assert [name for name in names if hosts[name].is_undone] == ["undone"]
 
