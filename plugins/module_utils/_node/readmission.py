@@ -187,8 +187,11 @@ class _Restart:
             for container in pod.containers
             if container.name not in own and MEMORY not in container.requests
         ]
-        if not unknown or not most or pod.qos(self.room.minor) != GUARANTEED:
+        if not unknown or pod.qos(self.room.minor) != GUARANTEED:
             return pod, ""
+        text = "what container %s asks for is not known, and " % " and ".join(unknown)
+        if not most:
+            return pod, text + "its memory is not counted"
         amount = {MEMORY: most}
         containers = tuple(
             container._replace(requests={**container.requests, **amount}, limits={**container.limits, **amount})
@@ -196,8 +199,7 @@ class _Restart:
             else container
             for container in pod.containers
         )
-        text = "what container %s asks for is not known, and taken for as much memory as the largest of its pod"
-        return pod._replace(containers=containers), text % " and ".join(unknown)
+        return pod._replace(containers=containers), text + "taken for as much memory as the largest of its pod"
 
     def _assumed_of_whole(self, pod: Pod) -> str:
         """What cannot be seen of a pod with CPUs as a whole whose manifest is not given."""

@@ -91,7 +91,8 @@ class StaticMemory(HintProvider):
             self._update_reusable(pod, member, blocks)
             return
         requests = requested_memory(pod, container)
-        if not requests and pod.is_divided and self.config.minor >= _NO_SHARED_SINCE:
+        # A Guaranteed container asks for memory; what is not known of it is not counted. What shares memory has none.
+        if not requests and (not pod.is_divided or self.config.minor >= _NO_SHARED_SINCE):
             return
         nodes = self._groups[self._mask_for(pod, requests, affinity)]
         blocks = _blocks(nodes, requests)

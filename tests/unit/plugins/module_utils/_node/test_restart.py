@@ -191,6 +191,22 @@ def test_the_first_static_policy_without_a_drain_may_not_refuse_a_pod_that_runs(
     assert "shop/b" not in plan["refusals"][0]["text"]
 
 
+def test_the_memory_manager_is_turned_on_without_a_drain_where_it_is_not_seen_what_memory_pods_have(
+    asked: Asked,
+) -> None:
+    """No file says it, and nobody can be asked: that is no reason to say that the kubelet refuses them."""
+    wanted = {"memory_manager_policy": "Static", "reserved_memory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}]}
+    asked.run(
+        {"a": "1-2,9-10", "b": "4-5,12-13"},
+        "evictionHard: {memory.available: 100Mi}\nsystemReserved: {memory: 924Mi}\n",
+    )
+    plan = asked.ask("rollout_info", cpu_manager_policy="static", **wanted, drain=False)
+    assert (fates(plan), plan["refusals"]) == ({"shop/a": "keeps", "shop/b": "keeps"}, [])
+    assert {row["assumed"] for row in plan["restart"]} == {
+        "what container app asks for is not known, and its memory is not counted"
+    }
+
+
 def test_a_unit_that_removes_the_state_moves_pods_at_each_start(asked: Asked) -> None:
     """What they get then is not what they have, whatever the state says now."""
     asked.run({"a": "4-5,12-13", "b": "1-2,9-10"})

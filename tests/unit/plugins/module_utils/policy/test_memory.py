@@ -597,6 +597,15 @@ def test_pages_that_a_node_does_not_have() -> None:
         manager.allocate(pod, "c", hint("*!"))
 
 
+def test_memory_that_is_not_known_is_not_counted() -> None:
+    """A Guaranteed pod asks for memory, so one that asks for none is one of which the node does not show it."""
+    pod, manager = pod_of("pod1", container("c"))._replace(qos_class="Guaranteed"), memory_of(ONE, {})
+    member = pod.containers[0]._replace(requests={}, limits={})
+    before = manager.state()
+    manager.allocate(pod._replace(containers=(member,)), "c", hint("*"))
+    assert manager.state() == before
+
+
 def test_pod_level_resources_are_left_alone() -> None:
     pod = guaranteed(1)
     whole = pod.containers[0].requests
