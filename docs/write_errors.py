@@ -36,7 +36,7 @@ collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start import other_fields
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.fields import NO_END, NumberRange
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Finding
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import MEMORY_LIST, predict_start
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
@@ -221,7 +221,12 @@ def said_by_starts() -> tuple[Said, ...]:
 def _said(error: str, refusal: Finding | None) -> Said:
     if refusal is None or folded(refusal.text) not in folded(error):
         return Said(error)
-    return Said(error, refusal.text, refusal.cause, refusal.remedy)
+    return _found(error, refusal)
+
+
+def _found(error: str, finding: Finding) -> Said:
+    """What was said with a finding; which list a node would take is of that node alone."""
+    return Said(error, finding.text, finding.cause, finding.remedy.partition(MEMORY_LIST)[0])
 
 
 def said_by_managers() -> Iterator[Said]:
@@ -245,7 +250,7 @@ def predicted() -> Iterator[Said]:
         case = {"config": _PROBED + probe, "machine": _PROBED_ON, **({} if number else {"ckpt": _OUTDATED})}
         for finding in predict_start(StartCase(case, "1.36").node).findings:
             if finding.fatal:
-                yield Said(finding.context + finding.text, finding.text, finding.cause, finding.remedy)
+                yield _found(finding.context + finding.text, finding)
 
 
 def _answers(expected: Any) -> Iterator[Said]:

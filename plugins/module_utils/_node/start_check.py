@@ -431,13 +431,17 @@ def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
     return [_without(node.mistaken, prediction) for prediction in answers] if node.mistaken else answers
 
 
+# Behind it stands the list that a node would take.
+MEMORY_LIST = "; the whole list is reservedMemory: "
+
+
 def _with_memory_list(node: Node, prediction: Prediction) -> Prediction:
     """The prediction, whose refusals of reservedMemory have the list that is not refused."""
     checked = prediction.checked
     if checked is None or not any(finding.fatal and finding.where == "reservedMemory" for finding in checked.findings):
         return prediction
     try:
-        text = "; the whole list is reservedMemory: %s" % memory_list(planned_memory(node, prediction.values))
+        text = MEMORY_LIST + memory_list(planned_memory(node, prediction.values))
     except InputError:
         return prediction
 
