@@ -131,7 +131,7 @@ def test_real_cgroups(tmp_path: Path) -> None:
         process = cgroups.start("a/b")
         moved = [{"path": cgroups.path(path), "cpus": str(cgroups.real("1"))} for path in old]
         hosts: dict[str, dict[str, Any]] = {"here": {}}
-        tasks = play(task("cpuset", cgroups=moved))
+        tasks = play(task("cpuset", root="/", cgroups=moved))
         check = ansible_playbook(tmp_path / "check", tasks, hosts, "--check", "--diff")
         assert check.status == 0, check.account()
         assert cgroups.sets() == old

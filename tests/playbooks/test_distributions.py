@@ -25,8 +25,9 @@ from .conftest import Run, ansible_playbook, fingerprint, play
 
 ROLLOUT = "kubenode.cpu_manager.rollout"
 MACHINE = "2s1n4c2t"
-# What a rollback would begin with.
+# What a rollback would begin with, and the locks of the change.
 JOURNAL = "/var/lib/kubenode-cpu-manager/last-change.json"
+LOCKS = ("/var/lib/kubenode-cpu-manager/change/starting", "/var/lib/kubenode-cpu-manager/change/running")
 
 DISTRIBUTION_OF = {
     "kubeadm": "kubeadm",
@@ -84,9 +85,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     return Story(fleet, runs, files)
 
 
-def config_result(run: Run, name: str) -> dict[str, Any]:
-    """The last answer of kubelet_config on a host."""
-    return next(result for result in reversed(run.results[name]) if "files" in result and "settings" in result)
+def change_result(run: Run, name: str) -> dict[str, Any]:
+    """The answer of kubelet_change on a host."""
+    (result,) = (result for result in run.results[name] if "steps" in result)
+    return result
 
 
 def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
@@ -95,16 +97,17 @@ def test_check_mode_tells_what_the_rollout_does(story: Story) -> None:
     assert story.files["preview"] == story.files[""]
     for name, kubelet in KUBELETS.items():
         paths = ["%s%s" % (story.fleet / name, path) for path in kubelet.written]
-        for run in (preview, rollout):
-            assert config_result(run, name)["files"] == paths
-            assert config_result(run, name)["file"] == paths[-1]
-        assert config_result(preview, name).get("diff") == config_result(rollout, name).get("diff")
+        planned, done = change_result(preview, name), change_result(rollout, name)
+        # One difference is no list.
+        diffs = done["diff"] if isinstance(done["diff"], list) else [done["diff"]]
+        assert [entry["before_header"] for entry in diffs] == paths
+        assert (planned["diff"], planned["steps"]) == (done["diff"], done["steps"])
 
 
 def test_only_the_files_of_the_settings_are_written(story: Story) -> None:
     before, after = story.files[""], story.files["rollout"]
     changed = {path for path in after if after[path] != before.get(path) and not path.endswith("~")}
-    files = {name + path for name, kubelet in KUBELETS.items() for path in (*kubelet.written, JOURNAL)}
+    files = {name + path for name, kubelet in KUBELETS.items() for path in (*kubelet.written, JOURNAL, *LOCKS)}
     # And the directories that were not there.
     assert changed - files <= {str(parent) for path in files for parent in Path(path).parents}
     assert files <= changed

@@ -97,6 +97,7 @@ WRITERS = (
     "checkpoint",
     "cpuset",
     "housekeeping",
+    "kubelet_change",
     "kubelet_config",
     "node_textfile",
     "reconcile",
@@ -236,7 +237,11 @@ class Examples:
                 "hosts": ":".join(self.tasks),
                 "gather_facts": False,
                 "strategy": "free",
-                "module_defaults": {"group/kubenode.cpu_manager.cpu_manager": {"root": "{{ root }}"}},
+                "module_defaults": {
+                    "group/kubenode.cpu_manager.cpu_manager": {"root": "{{ root }}"},
+                    # The service would be one of this machine.
+                    GROUP + "kubelet_change": {"manage_service": False},
+                },
                 "tasks": [
                     {
                         "name": "Run those of one module",

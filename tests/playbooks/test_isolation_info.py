@@ -32,7 +32,7 @@ def test_nodes_of_each_kind(tmp_path: Path, copy_of: CopyOf) -> None:
 def test_what_is_wanted_wrong(tmp_path: Path) -> None:
     wrong = {"none": {"seconds": 0}, "long": {"seconds": 100000}, "low": {"threshold": 0}}
     options = {name: "{{ %s | default(omit) }}" % name for name in ("seconds", "threshold")}
-    run = ansible_playbook(tmp_path / "run", play(task("isolation_info", **options)), wrong)
+    run = ansible_playbook(tmp_path / "run", play(task("isolation_info", root="/", **options)), wrong)
     assert run.status != 0
     for name, wanted in wrong.items():
         result = run.last(name)

@@ -24,6 +24,7 @@ from .._kubelet.distributions import (
     DROP_IN_SUFFIX,
     KUBELET_ROOT,
     MEMORY_STATE_NAME,
+    NOWHERE,
     service_of,
 )
 from .._kubelet.installation import (
@@ -286,8 +287,13 @@ class Node:
                 kind="no_configuration",
             )
         if self.installation is not None:
+            what, distribution = self.installation.unread, self.installation.distribution
+            if distribution.place == NOWHERE:
+                # No file that could be named would be written.
+                what += ", and %s manages its kubelets itself" % distribution.name
+                remedy = distribution.pointer
             return NodeError(
-                self.installation.unread,
+                what,
                 where=self.tree.root,
                 remedy=remedy,
                 kind="no_configuration",
