@@ -221,10 +221,10 @@ def said_by_starts() -> tuple[Said, ...]:
 def _said(error: str, refusal: Finding | None) -> Said:
     if refusal is None or folded(refusal.text) not in folded(error):
         return Said(error)
-    return _found(error, refusal)
+    return said_of(error, refusal)
 
 
-def _found(error: str, finding: Finding) -> Said:
+def said_of(error: str, finding: Finding) -> Said:
     """What was said with a finding; which list a node would take is of that node alone."""
     return Said(error, finding.text, finding.cause, finding.remedy.partition(MEMORY_LIST)[0])
 
@@ -250,7 +250,7 @@ def predicted() -> Iterator[Said]:
         case = {"config": _PROBED + probe, "machine": _PROBED_ON, **({} if number else {"ckpt": _OUTDATED})}
         for finding in predict_start(StartCase(case, "1.36").node).findings:
             if finding.fatal:
-                yield _found(finding.context + finding.text, finding)
+                yield said_of(finding.context + finding.text, finding)
 
 
 def _answers(expected: Any) -> Iterator[Said]:

@@ -92,7 +92,7 @@ def test_all_that_is_predicted_of_a_start_has_an_entry(writer: Any) -> None:
             for finding in prediction.findings:
                 if finding.fatal:
                     number += 1
-                    said = writer.Said(finding.context + finding.text, finding.text, finding.cause, finding.remedy)
+                    said = writer.said_of(finding.context + finding.text, finding)
                     if writer.best_entry(found, said) is None:
                         lost.add(said)
     assert lost == set()

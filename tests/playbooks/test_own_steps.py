@@ -31,7 +31,7 @@ PYTHON = "/usr/bin/python3"
 # In an order in which each has something to do.
 RUNS = (
     ("rollout", "verify", "drift_report", "report", "rollback", "repair", "plan_changes", "plan", "propose", "save"),
-    ("to_dra", "from_dra", "housekeeping", "reconcile", "simulate", "try_upgrade"),
+    ("to_dra", "from_dra", "housekeeping", "reconcile", "simulate", "try_upgrade", "where"),
 )
 # The first works on running nodes alone, the second takes a node with resctrl, see test_cache.py, and the third an API
 # server: see tests/cluster/test_impact.py.

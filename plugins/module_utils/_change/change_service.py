@@ -31,6 +31,8 @@ from .._base.own_lock import try_lock
 from .._base.secrets import texts_redacted
 from .._base.tree import Tree, fault_of, not_obeyed
 from .._host.systemd import has_systemd
+from .._node.node import Node
+from .._rollout.rollout_plan import service_refusals
 from .node_change import BEGIN_DRAIN, END_DRAIN, NodeChange
 
 UNIT = "kubenode-cpu-manager-change"
@@ -70,6 +72,10 @@ def carried_out(tree: Tree, given: Mapping[str, Any], acts: bool) -> dict[str, A
 
     Where no service is stopped, it is done in this process. Raises CPUManagerError where nothing was begun.
     """
+    if given["manage_service"] and _stops(given):
+        # A service of this machine is none of a saved node.
+        for refusal in service_refusals(Node(tree), given["service"], "service"):
+            raise refusal
     if not acts:
         return NodeChange(tree, given, acts=False).carry_out()
     is_known = _call_of(tree, REQUEST) == given["call"]

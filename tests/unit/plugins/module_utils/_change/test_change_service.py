@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.chang
     PROGRESS,
     REQUEST,
     RESULT,
+    carried_out,
     main,
 )
 from ansible_collections.kubenode.cpu_manager.tests.faults.changing import Change
@@ -82,6 +83,15 @@ def test_a_request_that_another_user_may_write_is_not_carried_out(way: str, plac
         main([str(place)])
     assert on_disk(place) == old
     assert not (place / RESULT[1:]).exists()
+
+
+def test_of_a_saved_node_no_service_of_this_machine_is_stopped(tmp_path: Path) -> None:
+    given = {**requested(tmp_path).given, "manage_service": True, "service": None}
+    old = on_disk(tmp_path)
+    for acts in (True, False):
+        with pytest.raises(RefusedError, match="is a saved node, and the service would be one of the machine"):
+            carried_out(Tree(str(tmp_path)), given, acts)
+    assert on_disk(tmp_path) == old
 
 
 def test_a_process_that_dies_again_and_again_ends(tmp_path: Path) -> None:
