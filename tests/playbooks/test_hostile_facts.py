@@ -108,8 +108,7 @@ class Stage:
         self.given = {
             "ansible_become_exe": str(self.sudo),
             "kubelet_drain": True,
-            "kubelet_manage_service": True,
-            "kubelet_service": "kubelet",
+            "kubelet_manage_service": False,
             "kubelet_kubeconfig": str(self.kubeconfig),
             "kubelet_kube_context": "honest",
             "kubelet_cpu_manager_policy": "none",
@@ -199,7 +198,7 @@ def test_no_answer_says_what_the_controller_does(copy_of: CopyOf, tmp_path: Path
     stage.assert_untouched(tmp_path / "run")
     for name in HOSTS:
         assert run.last(name)["msg"] == {"facts": {}, "hosts": [*HOSTS, "other"], "local": ""}
-    assert set(asked_of(tmp_path / "pythons" / "by-all")) & set(ANSIBLES) >= {"setup", "systemd"}
+    assert "kubelet_change" in asked_of(tmp_path / "pythons" / "by-all")
     calls = stage.calls()
     assert {call["module"] for call in calls} == {"k8s_info", "k8s_drain", *(["k8s"] if IS_FULL else [])}
     assert {(call["kubeconfig"], call["context"]) for call in calls} == {(str(stage.kubeconfig), "honest")}
