@@ -49,7 +49,6 @@ _INTERVAL, _STARTUP, _BESIDE = 0.2, 20.0, 60.0
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from %s import main; sys.exit(main(sys.argv[2:]))" % __name__
 # A change writes files of the kubelet and its runtime, and cgroups, runs systemctl and crictl, and asks the kubelet.
 _PROPERTIES = (
-    "Type=exec",
     "Restart=on-failure",
     "RestartSec=1",
     "SyslogIdentifier=" + UNIT,
@@ -143,16 +142,10 @@ def _begin(tree: Tree, given: Mapping[str, Any]) -> None:
             os.unlink(tree.path(path))
     code = _code(tree)
     _put(tree, REQUEST, {"call": given["call"], "parameters": dict(given)})
-    command = [sys.executable, "-I", "-c", _START, code]
-    if tree.live and has_systemd(tree) and shutil.which("systemd-run"):
-        with suppress(NodeError):
-            run_command(["systemctl", "reset-failed", UNIT + ".service"])
-        stop = "TimeoutStopSec=%d" % (given["timeout"] + _BESIDE)
-        properties = ["--property=" + text for text in (*_PROPERTIES, stop)]
-        words = ["--quiet", "--collect", "--unit=" + UNIT, "--description=Change the node's CPU management"]
-        run_command(["systemd-run", *words, *properties, "--", *command, tree.root])
-    else:
-        _detach([*command, tree.root, "supervised"], tree.path(_LOG))
+    command = [sys.executable, "-I", "-c", _START, code, tree.root]
+    # One that takes none of it, such as an older systemd, starts nothing; two at once would wait for each other.
+    if not _by_systemd(tree, command, given["timeout"] + _BESIDE):
+        _detach([*command, "supervised"], tree.path(_LOG))
     deadline = time.monotonic() + _STARTUP
     while not steps_begun(tree) and _read(tree, RESULT) is None:
         if time.monotonic() > deadline:
@@ -162,6 +155,21 @@ def _begin(tree: Tree, given: Mapping[str, Any]) -> None:
                 "look into the log of %s, and run again" % UNIT,
             )
         time.sleep(0.05)
+
+
+def _by_systemd(tree: Tree, command: Sequence[str], patience: float) -> bool:
+    """Start a command as a transient unit; whether that was possible. patience: for its end, in seconds."""
+    if not (tree.live and has_systemd(tree) and shutil.which("systemd-run")):
+        return False
+    with suppress(NodeError):
+        run_command(["systemctl", "reset-failed", UNIT + ".service"])
+    properties = ["--property=" + text for text in (*_PROPERTIES, "TimeoutStopSec=%d" % patience)]
+    words = ["--quiet", "--collect", "--unit=" + UNIT, "--description=Change the node's CPU management"]
+    try:
+        run_command(["systemd-run", *words, *properties, "--", *command])
+    except NodeError:
+        return False
+    return True
 
 
 def _code(tree: Tree) -> str:

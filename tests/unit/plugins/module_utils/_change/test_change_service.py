@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change import change_service
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import (
     PLACE,
     PROGRESS,
@@ -92,6 +93,21 @@ def test_of_a_saved_node_no_service_of_this_machine_is_stopped(tmp_path: Path) -
         with pytest.raises(RefusedError, match="is a saved node, and the service would be one of the machine"):
             carried_out(Tree(str(tmp_path)), given, acts)
     assert on_disk(tmp_path) == old
+
+
+def test_a_systemd_that_does_not_take_the_unit_keeps_no_change_from_being_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As one that is older than a property: the process has a session of its own then."""
+    program = tmp_path / "systemd-run"
+    program.write_text("#!/bin/sh\necho 'Unknown assignment' >&2\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
+    monkeypatch.setattr(change_service, "has_systemd", lambda _tree: True)
+    assert change_service._by_systemd(Tree("/"), ["true"], 1) is False
+    program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    assert change_service._by_systemd(Tree("/"), ["true"], 1) is True
+    assert change_service._by_systemd(Tree(str(tmp_path)), ["true"], 1) is False
 
 
 def test_a_process_that_dies_again_and_again_ends(tmp_path: Path) -> None:
