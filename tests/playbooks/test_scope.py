@@ -86,7 +86,8 @@ def test_the_first_batch_that_changes_anything_is_one_node(copy_of: CopyOf, tmp_
     def with_task(text: str) -> list[str]:
         return [host for host, results in run.results.items() if any(text in row["task"] for row in results)]
 
-    assert with_task("Stop the kubelet") == with_task("Change the node") == ["w-00"]
+    assert with_task("Change the kubelet") == with_task("Change the node") == ["w-00"]
+    assert "no-such-service" in run.last("w-00")["msg"]
     # All were planned before.
     assert all(any("actions" in row for row in results) for results in run.results.values())
 
