@@ -31,7 +31,6 @@ from .._base.own_lock import try_lock
 from .._base.secrets import texts_redacted
 from .._base.tree import Tree, fault_of, not_obeyed
 from .._host.systemd import has_systemd
-from .._node.node import Node
 from .._rollout.rollout_plan import service_refusals
 from .node_change import BEGIN_DRAIN, END_DRAIN, NodeChange
 
@@ -73,7 +72,7 @@ def carried_out(tree: Tree, given: Mapping[str, Any], acts: bool) -> dict[str, A
     """
     if given["manage_service"] and _stops(given):
         # A service of this machine is none of a saved node.
-        for refusal in service_refusals(Node(tree), given["service"], "service"):
+        for refusal in service_refusals(tree, given["service"], "service"):
             raise refusal
     if not acts:
         return NodeChange(tree, given, acts=False).carry_out()
@@ -300,9 +299,7 @@ def _carry_out(tree: Tree) -> int:
     begun = steps_begun(tree)
 
     def tell(step: str) -> None:
-        sys.stdout.write(step + "\n")
-        sys.stdout.flush()
-        # That it is not shown keeps no change from its end.
+        _say(step)
         with suppress(OSError), open(tree.path(PROGRESS), "ab", opener=_private) as file:
             file.write(step.encode("utf-8") + b"\n")
 
@@ -315,8 +312,15 @@ def _carry_out(tree: Tree) -> int:
     try:
         _put(tree, RESULT, {"call": request["call"], "result": texts_redacted(result) if result["failed"] else result})
     except (CPUManagerError, OSError) as error:
-        sys.stdout.write("the result cannot be written: %s\n" % error)
+        _say("the result cannot be written: %s" % error)
     return 0
+
+
+def _say(text: str) -> None:
+    """Write a line to the log. A log that takes none, as on a full disk, keeps no change from its end."""
+    with suppress(OSError):
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 def _private(path: str, flags: int) -> int:

@@ -628,21 +628,21 @@ def with_service_refusals(report: Mapping[str, Any], node: Node, services: Servi
     journal = report["journal"]
     refusals: list[CPUManagerError] = []
     if START_KUBELET in report["actions"] or journal is not None:
-        refusals += service_refusals(node, services.kubelet, "service")
+        refusals += service_refusals(node.tree, services.kubelet, "service")
     if report[FACT] is not None or (journal is not None and FACT in journal["facts"]):
-        refusals += service_refusals(node, services.runtime, "runtime_service")
+        refusals += service_refusals(node.tree, services.runtime, "runtime_service")
     return {**report, "refusals": [*report["refusals"], *(refusal.to_row() for refusal in refusals)]}
 
 
-def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManagerError]:
+def service_refusals(tree: Tree, service: str | None, of: str) -> list[CPUManagerError]:
     """Why this service is not to be stopped for a change of the node.
 
     service: None for that of the node's distribution. of: the option that has its name. Whoever gives the files of a
     node at another place may run its kubelet by a service of this machine, and has to name that.
     """
-    if not node.tree.live:
-        return [] if service is not None and not node.tree.exists(SAID) else [_foreign(node)]
-    if not service or not has_systemd(node.tree) or has_service(node.tree, service):
+    if not tree.live:
+        return [] if service is not None and not tree.exists(SAID) else [_foreign(tree)]
+    if not service or not has_systemd(tree) or has_service(tree, service):
         return []
     return [
         RefusedError(
@@ -651,10 +651,10 @@ def service_refusals(node: Node, service: str | None, of: str) -> list[CPUManage
     ]
 
 
-def _foreign(node: Node) -> CPUManagerError:
+def _foreign(tree: Tree) -> CPUManagerError:
     return RefusedError(
         "%s is a saved node, and the service would be one of the machine that has its files"
-        % node.tree.path("").rstrip("/"),
+        % tree.path("").rstrip("/"),
         option("manage_service"),
         "remove it: the services of a saved node run elsewhere",
         kind="saved_node",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,17 @@ def test_a_request_is_carried_out_once(tmp_path: Path) -> None:
     new, progress = on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()
     assert main([str(tmp_path)]) == 0
     assert (on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()) == (new, progress)
+
+
+def test_a_log_that_takes_no_line_keeps_no_change_from_its_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    requested(tmp_path)
+    # It takes what Python keeps, and nothing of that reaches it.
+    monkeypatch.setattr(sys, "stdout", open("/dev/full", "w", encoding="utf-8"))  # noqa: SIM115
+    assert main([str(tmp_path)]) == 0
+    result = json.loads((tmp_path / RESULT[1:]).read_text(encoding="utf-8"))
+    assert result["result"]["failed"] is False
+    with suppress(OSError):
+        sys.stdout.close()
 
 
 def test_nothing_is_carried_out_without_a_request(tmp_path: Path) -> None:

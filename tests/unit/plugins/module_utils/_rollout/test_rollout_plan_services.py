@@ -42,36 +42,36 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("service", ["kubelet", "kubelet.service", "worker@1", "worker@", "old"])
 def test_a_service_that_systemd_has_may_be_stopped(root: Path, service: str) -> None:
     assert has_service(Tree(str(root)), service)
-    assert service_refusals(Node(Live(str(root))), service, OF) == []
+    assert service_refusals(Live(str(root)), service, OF) == []
 
 
 @pytest.mark.parametrize("service", ["kubelt", "worker", "kubelet.timer", "../system/kubelet.x"])
 def test_one_that_it_does_not_have_is_refused(root: Path, service: str) -> None:
-    (refusal,) = service_refusals(Node(Live(str(root))), service, OF)
+    (refusal,) = service_refusals(Live(str(root)), service, OF)
     assert refusal.kind == "no_service"
     assert str(refusal) == "service: systemd has no service %s here; correct it, or remove it" % service
 
 
 def test_without_systemd_nothing_is_said_of_services(root: Path) -> None:
     (root / "run/systemd/system").rmdir()
-    assert service_refusals(Node(Live(str(root))), "kubelt", OF) == []
+    assert service_refusals(Live(str(root)), "kubelt", OF) == []
 
 
 @pytest.mark.parametrize("service", [None, ""])
 def test_that_of_the_distribution_is_not_looked_for(root: Path, service: str | None) -> None:
-    assert service_refusals(Node(Live(str(root))), service, OF) == []
+    assert service_refusals(Live(str(root)), service, OF) == []
 
 
 def test_a_saved_node_has_no_service_but_one_that_is_named(root: Path) -> None:
-    (refusal,) = service_refusals(Node(Tree(str(root))), None, OF)
+    (refusal,) = service_refusals(Tree(str(root)), None, OF)
     assert refusal.kind == "saved_node"
     assert str(refusal) == (
         "manage_service: %s is a saved node, and the service would be one of the machine that has its files; remove it:"
         " the services of a saved node run elsewhere" % root
     )
-    assert service_refusals(Node(Tree(str(root))), "kubelet-of-a-test", OF) == []
+    assert service_refusals(Tree(str(root)), "kubelet-of-a-test", OF) == []
     (root / SAID.lstrip("/")).write_text("{}", encoding="utf-8")
-    (refusal,) = service_refusals(Node(Tree(str(root))), "kubelet-of-a-test", OF)
+    (refusal,) = service_refusals(Tree(str(root)), "kubelet-of-a-test", OF)
     assert refusal.kind == "saved_node"
 
 
