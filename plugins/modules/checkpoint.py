@@ -213,10 +213,9 @@ from typing import Any, Mapping, Sequence
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
-from ..module_utils._base.errors import InputError, RefusedError, option
-from ..module_utils._base.files import FileChange, check_changes, make_changes
-from ..module_utils._base.tree import LARGEST_OF_KUBELET, SAID, Tree
-from ..module_utils._base.versions import version_notes
+from ..module_utils._base.errors import InputError, option
+from ..module_utils._base.files import check_changes, make_changes
+from ..module_utils._base.tree import LARGEST_OF_KUBELET, Tree
 from ..module_utils._containers.pods import (
     Pod,
     RuntimeContainer,
@@ -226,69 +225,50 @@ from ..module_utils._containers.pods import (
     read_containers,
     running_pods,
 )
-from ..module_utils._kubelet.installation import find_kubelet
 from ..module_utils._node.allocation import Question, seed_state
 from ..module_utils._node.checkpoint_plan import (
     CheckpointPlan,
     given_content,
-    loss_error,
     plan_absent,
     plan_format,
     plan_present,
     plan_valid,
-    with_assumed_version,
 )
 from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.node import Node
-from ..module_utils._node.start_check import MemoryPlan, memory_loss_error, planned_config
+from ..module_utils._node.state_changes import States, assumed_config, check_stopped, planned_memory_state
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.state.acceptance import CPUManagerConfig
-from ..module_utils.state.writing import MODE, format_for, write_checkpoint
+from ..module_utils.state.writing import format_for, write_checkpoint
 
 GIVEN = ("checkpoint", "source", "pods", "containers")
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
-    path = tree.path(node.checkpoint_path)
+    path, memory_path = tree.path(node.checkpoint_path), tree.path(node.memory_state_path)
     plan, refused, notes = plan_change(node, parameters)
+    is_repair = parameters["state"] == "valid"
+    states = States(plan, planned_memory_state(node, wanted_settings(node, parameters)) if is_repair else None)
     result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused, "notes": [*notes, *plan.notes]}
-    memory_path, memory = tree.path(node.memory_state_path), MemoryPlan(None, "")
-    if parameters["state"] == "valid":
-        memory = plan_memory(node, parameters)
-        result["memory_state"] = {"file": memory_path, **memory.to_dict()}
-    changed = plan.changed or memory.changed
-    if changed and not parameters["discard_assignments"]:
-        check_losses(path, plan, memory_path, memory)
-    changes = [FileChange(path, tree.content(node.checkpoint_path), plan.new, MODE, keep_mode=False)]
-    if parameters["state"] == "valid":
-        after = None if memory.changed else memory.old
-        changes.append(FileChange(memory_path, tree.content(node.memory_state_path), after, MODE))
-    changes = [change for change in changes if change.before != change.after]
+    if states.memory is not None:
+        result["memory_state"] = {"file": memory_path, **states.memory.to_dict()}
+    if states.changed and not parameters["discard_assignments"]:
+        states.check_losses(node)
+    changes = states.file_changes(tree, node)
     if changes:
         backup, keep = parameters["backup"], parameters["backup_keep"]
         check_changes(changes, backup, keep)
-        check_stopped(tree, parameters)
+        if not parameters["allow_running_kubelet"]:
+            check_stopped(tree, "allow_running_kubelet")
         if not check_mode:
             backups = make_changes(changes, backup, keep)
             if path in backups:
                 result["backup_file"] = backups[path]
             if memory_path in backups:
                 result["memory_state"]["backup_file"] = backups[memory_path]
-    differences = [difference(path, plan.before.to_text(), plan.after.to_text())]
-    if memory.old is not None and memory.changed:
-        differences.append(difference(memory_path, memory.old.decode("utf-8", "replace"), ""))
-    return Outcome(result, changed, differences)
-
-
-def plan_memory(node: Node, parameters: Mapping[str, object]) -> MemoryPlan:
-    """What becomes of the memory manager's state."""
-    if node.memory_state() is None:
-        return MemoryPlan(None, "")
-    # Imported here: it checks a whole configuration.
-    from ..module_utils._node.start_check import memory_plan, predict_configuration
-
-    return memory_plan(node, predict_configuration(node, wanted_settings(node, parameters)))
+    shown = [(path, plan.before.to_text(), plan.after.to_text()), *states.memory_difference(node)]
+    return Outcome(result, states.changed, [difference(*texts) for texts in shown])
 
 
 def plan_change(node: Node, parameters: Parameters) -> tuple[CheckpointPlan, dict[str, object], list[str]]:
@@ -297,11 +277,7 @@ def plan_change(node: Node, parameters: Parameters) -> tuple[CheckpointPlan, dic
     old = node.checkpoint()
     if state == "absent":
         return plan_absent(old), {}, []
-    config = planned_config(node, wanted_settings(node, parameters))
-    if node.version is None:
-        config, notes = with_assumed_version(old, config)
-    else:
-        notes = version_notes(config.minor)
+    config, notes = assumed_config(node, wanted_settings(node, parameters))
     containers = read_containers(parameters["containers"] or ())
     pods = live_pods(parameters, containers)
     if state == "format":
@@ -338,24 +314,6 @@ def seeded(
     state, refused = seed_state(question)
     content = write_checkpoint(config.policy_name, state, format_for(config.minor, config.pod_level))
     return plan_present(node.checkpoint(), content, config), {"refused": refused}
-
-
-def check_losses(path: str, plan: CheckpointPlan, memory_path: str, memory: MemoryPlan) -> None:
-    """Refuse to take CPUs or memory from containers that run."""
-    for error in (loss_error(path, plan), memory_loss_error(memory_path, memory)):
-        if error is not None:
-            raise error
-
-
-def check_stopped(tree: Tree, parameters: Mapping[str, object]) -> None:
-    """Refuse to write under a running kubelet, which would overwrite the file. That of a saved node runs no more."""
-    kubelet = None if parameters["allow_running_kubelet"] else find_kubelet(tree)
-    if kubelet is not None and not (tree.exists(SAID) and not tree.live):
-        raise RefusedError(
-            "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written" % kubelet.pid,
-            remedy="stop it first, or set %s: true" % option("allow_running_kubelet"),
-            kind="kubelet_runs",
-        )
 
 
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -147,9 +147,9 @@ from typing import Any
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
-from ..module_utils._base.files import FileChange, check_changes, make_changes
+from ..module_utils._base.files import check_changes, make_changes
 from ..module_utils._base.tree import Tree
-from ..module_utils._kubelet.placement import main_file, plan_files
+from ..module_utils._kubelet.placement import file_changes, main_file, plan_files
 from ..module_utils._kubelet.settings import plan_settings
 from ..module_utils._node.drift import describe_drift
 from ..module_utils._node.module import KUBELET, TRIED, node_of
@@ -157,8 +157,6 @@ from ..module_utils._node.start_check import config_after, memory_plan, predicte
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils._saved.files_of_kubelet import shown_difference
 from ..module_utils.state.acceptance import judge
-
-MODE = 0o644
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
@@ -180,7 +178,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         "memory_state": memory_plan(node, starts.planned).to_dict(),
         "notes": [*filter(None, [sources.installation.distribution.pointer]), *node.version_notes()],
     }
-    changes = [FileChange(file.path, encoded(file.before), encoded(file.after), MODE) for file in files]
+    changes = file_changes(files)
     backup, keep = parameters["backup"], parameters["backup_keep"]
     check_changes(changes, backup, keep)
     if files and not check_mode:
@@ -192,10 +190,6 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
         for change in changes
     ]
     return Outcome(result, bool(files), diff)
-
-
-def encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode("utf-8")
 
 
 OPTIONS: dict[str, dict[str, Any]] = {

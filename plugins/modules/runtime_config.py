@@ -128,21 +128,18 @@ found:
 
 from ..module_utils._base.ansible_module import Outcome, Parameters, difference, run
 from ..module_utils._base.arguments import Arguments
-from ..module_utils._base.files import FileChange, check_changes, make_changes
+from ..module_utils._base.files import check_changes, make_changes
 from ..module_utils._base.tree import Tree
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.runtime import ABSENT, PRESENT, WantedRuntime, plan_runtime
 from ..module_utils._saved.files_of_kubelet import shown_difference
-
-MODE = 0o644
 
 
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     wanted = WantedRuntime(parameters["state"], parameters["nri"], parameters["cdi"], parameters["runtime_version"])
     node = node_of(tree, parameters)
     plan = plan_runtime(node, wanted)
-    changes = [FileChange(tree.path(path), tree.content(path), new, MODE) for path, new in plan.contents.items()]
-    # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
+    changes = plan.file_changes(tree)
     check_changes(changes, backup=False, keep=0)
     if not check_mode:
         make_changes(changes, backup=False, keep=0)

@@ -12,34 +12,27 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
-from .._base.errors import MALFORMED, CPUManagerError, NodeError, RefusedError, option
+from .._base.errors import MALFORMED, CPUManagerError, NodeError, RefusedError
 from .._base.files import FileChange, check_changes, make_changes
 from .._base.journal_file import LAST
-from .._base.tree import SAID, OverlaidTree, Tree
+from .._base.tree import OverlaidTree, Tree
 from .._containers.crictl import find_crictl
 from .._containers.pods import container_ids, pods_from_manifests, running_pods
 from .._host.service_control import RESTART, control
 from .._host.service_control import START as START_SERVICE
 from .._host.service_control import STOP as STOP_SERVICE
-from .._kubelet.installation import find_kubelet
-from .._kubelet.placement import plan_files
+from .._kubelet.placement import file_changes, plan_files
 from .._kubelet.settings import plan_settings
-from .._node.checkpoint_plan import CheckpointPlan, loss_error, plan_valid, with_assumed_version
+from .._node.checkpoint_plan import plan_valid
 from .._node.container_cpus import FAILED
 from .._node.drift import START_KUBELET
 from .._node.module import node_of
 from .._node.node import Node
 from .._node.runtime import PRESENT, WantedRuntime, plan_runtime
-from .._node.start_check import (
-    MemoryPlan,
-    memory_loss_error,
-    memory_plan,
-    planned_config,
-    predict_configuration,
-    read_sources,
-)
+from .._node.start_check import read_sources
+from .._node.state_changes import States, assumed_config, check_stopped, planned_memory_state
 from .._node.wanted_settings import wanted_settings
 from .._reconcile.reconcile import reconcile_pods
 from .._rollout.health import HealthWatch, watched
@@ -61,7 +54,6 @@ from .._rollout.rollout_journal import (
 )
 from .._rollout.rollout_plan import FACT, ROLLBACK, ROLLOUT, plan_of
 from .._saved.files_of_kubelet import shown_difference
-from ..state.writing import MODE as STATE_MODE
 from . import change_steps as steps
 
 # The kind of the error where the node is no longer as it was judged.
@@ -69,7 +61,6 @@ NODE_CHANGED = "node_changed"
 # What the call does; see the module kubelet_change.
 CHANGE, UNDO, BEGIN_DRAIN, END_DRAIN = "change", "undo", "begin_drain", "end_drain"
 
-_MODE = 0o644
 # In the journal of a rollback.
 _KIND = "change"
 # Attempts to write cpusets, and seconds between them: a kubelet that has just started may write its checkpoint.
@@ -77,13 +68,6 @@ _ATTEMPTS, _PAUSE = 4, 5.0
 
 # Told what the change is at: the name of each step as it begins.
 Tell = Callable[[str], None]
-
-
-class States(NamedTuple):
-    """What becomes of the states of the kubelet's managers."""
-
-    checkpoint: CheckpointPlan
-    memory: MemoryPlan
 
 
 class NodeChange:
@@ -245,7 +229,7 @@ class NodeChange:
         node = self._as_it_will_be(node_of(self.tree, self.given))
         states = self._states(node)
         aside = [node.checkpoint_path] if states.checkpoint.changed else []
-        aside += [node.memory_state_path] if states.memory.changed else []
+        aside += [node.memory_state_path] if states.memory is not None and states.memory.changed else []
         aside = [path for path in aside if path in self._files]
         runtime = self.shown.get("runtime")
         facts = {} if runtime is None else {FACT: runtime}
@@ -294,72 +278,35 @@ class NodeChange:
 
         Raises RefusedError where containers would lose what they have, and it is not allowed.
         """
-        old, config = node.checkpoint(), planned_config(node, self._wanted)
-        if node.version is None:
-            config, _notes = with_assumed_version(old, config)
+        config, _notes = assumed_config(node, self._wanted)
         pods = self.given["pods"]
         uids = None if pods is None else [pod.uid for pod in running_pods(pods_from_manifests(pods))]
         discard = self.given["discard_assignments"] or self.is_drained
-        checkpoint = plan_valid(old, config, uids, container_ids(()), discard)
-        memory = MemoryPlan(None, "")
-        if node.memory_state() is not None:
-            memory = memory_plan(node, predict_configuration(node, self._wanted))
-        if not discard and (checkpoint.changed or memory.changed):
-            here, memory_here = self.tree.path(node.checkpoint_path), self.tree.path(node.memory_state_path)
-            for error in (loss_error(here, checkpoint), memory_loss_error(memory_here, memory)):
-                if error is not None:
-                    raise error
-        return States(checkpoint, memory)
+        checkpoint = plan_valid(node.checkpoint(), config, uids, container_ids(()), discard)
+        states = States(checkpoint, planned_memory_state(node, self._wanted))
+        if states.changed and not discard:
+            states.check_losses(node)
+        return states
 
     def _write_states(self) -> bool:
         # The change may have put them aside until the configuration is there: they are judged as they were.
         node = node_of(with_what_is_aside(self.tree, self.run), self.given)
         states = self._states(node if self.acts else self._as_it_will_be(node))
-        after = None if states.memory.changed else states.memory.old
-        changes = [
-            FileChange(
-                self.tree.path(node.checkpoint_path),
-                self.tree.content(node.checkpoint_path),
-                states.checkpoint.new,
-                STATE_MODE,
-                keep_mode=False,
-            ),
-            FileChange(
-                self.tree.path(node.memory_state_path), self.tree.content(node.memory_state_path), after, STATE_MODE
-            ),
-        ]
         # As the kubelet had them, not as the change has put them aside.
         if states.checkpoint.changed:
             judged = (states.checkpoint.before.to_text(), states.checkpoint.after.to_text())
             self._diff.append((self.tree.path(node.checkpoint_path), *judged))
-        if states.memory.changed:
-            before = (states.memory.old or b"").decode("utf-8", "replace")
-            self._diff.append((self.tree.path(node.memory_state_path), before, ""))
-        changes = [change for change in changes if change.before != change.after]
+        self._diff += states.memory_difference(node)
+        changes = states.file_changes(self.tree, node)
         if changes and not self.service:
-            self._check_stopped()
+            check_stopped(self.tree, "manage_service")
         written = self._write(node, changes, backup=True)
-        return written or states.checkpoint.changed or states.memory.changed
-
-    def _check_stopped(self) -> None:
-        """Refuse to write under a running kubelet, which would overwrite the file. On a saved node none runs."""
-        kubelet = find_kubelet(self.tree)
-        if kubelet is not None and not (self.tree.exists(SAID) and not self.tree.live):
-            raise RefusedError(
-                "the kubelet runs (process %d) and would overwrite its checkpoint; nothing was written" % kubelet.pid,
-                remedy="stop it first, or set %s: true" % option("manage_service"),
-                kind="kubelet_runs",
-            )
+        return written or states.changed
 
     def _write_runtime(self) -> bool:
         node = node_of(self.tree, self.given)
         wanted = WantedRuntime(self.given["runtime_config"] or PRESENT, version=self.given["runtime_version"])
-        contents = plan_runtime(node, wanted).contents
-        changes = [
-            FileChange(self.tree.path(path), self.tree.content(path), new, _MODE) for path, new in contents.items()
-        ]
-        # No backups: CRI-O reads every file of its directory, and the blocks say what was there.
-        return self._write(node, changes, backup=False)
+        return self._write(node, plan_runtime(node, wanted).file_changes(self.tree), backup=False)
 
     def _restart_runtime(self) -> bool:
         runtime = self.shown.get("runtime") or {}
@@ -549,8 +496,7 @@ class NodeChange:
 def configuration_changes(node: Node, wanted: Mapping[str, object]) -> list[FileChange]:
     """What brings the kubelet's configuration to what is wanted. Raises CPUManagerError."""
     plan = plan_settings(wanted, node.needed_configuration(), node.minor)
-    files = plan_files(read_sources(node), plan, wanted, node.minor)
-    return [FileChange(file.path, _encoded(file.before), _encoded(file.after), _MODE) for file in files]
+    return file_changes(plan_files(read_sources(node), plan, wanted, node.minor))
 
 
 class _ChangeError(Exception):
@@ -559,7 +505,3 @@ class _ChangeError(Exception):
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__()
         self.result = result
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode("utf-8")

@@ -14,6 +14,7 @@ import posixpath
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
+from .._base.files import FileChange
 from ..state.acceptance import NONE
 from .configuration import API_VERSION, KIND, KubeletConfiguration
 from .distributions import DROP_IN, DROP_IN_SINCE, FILE, FLAGS, NOWHERE, PATCHES_SINCE
@@ -57,12 +58,25 @@ class Sources(NamedTuple):
     overwriter: str = ""
 
 
+# Of a new file.
+_MODE = 0o644
+
+
 class PlacedFile(NamedTuple):
     """A file to write: its path here, and its text before (None: there is no file) and after."""
 
     path: str
     before: str | None
     after: str
+
+
+def file_changes(files: Iterable[PlacedFile]) -> list[FileChange]:
+    """These files as what is to be written."""
+    return [FileChange(file.path, _encoded(file.before), _encoded(file.after), _MODE) for file in files]
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8")
 
 
 class _Written(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._base.errors import CPUManagerError, NodeError
+from .._base.files import FileChange
 from .._base.tree import Tree
 from .._kubelet.start.findings import Finding, harmful
 from .._runtime.runtime_files import (
@@ -27,6 +28,8 @@ from .._runtime.runtime_files import (
 from .node import Node
 
 PRESENT, ABSENT = "present", "absent"
+# Of a new file.
+_MODE = 0o644
 
 
 class WantedRuntime(NamedTuple):
@@ -54,6 +57,11 @@ class RuntimeChange(NamedTuple):
             "files": sorted(self.contents),
             "found": self.found,
         }
+
+    def file_changes(self, tree: Tree) -> list[FileChange]:
+        """What is to be written. No backups are needed: the blocks say what was there, and CRI-O reads every file of
+        its directory."""
+        return [FileChange(tree.path(path), tree.content(path), new, _MODE) for path, new in self.contents.items()]
 
 
 def runtime_of(node: Node, version: str | None = None) -> Runtime:
