@@ -244,8 +244,8 @@ class GuardedAction(_Gate):
         if str(args.get("root", "/")) != "/" or ("root" in args and not is_ours):
             return
         play = self._task.get_play()
-        given = {**task_vars["hostvars"].raw_get(host), **(play.get_vars() if play else {}), **self._task.get_vars()}
-        if not any(name.endswith("_node_root") for name in given):
+        given = (task_vars["hostvars"].raw_get(host), play.get_vars() if play else {}, self._task.get_vars())
+        if not any(name.endswith("_node_root") for variables in given for name in variables):
             raise RefusedError(
                 "the connection is local and no %s is set, so this machine would be taken for %s" % (_ROOT, host),
                 host,
