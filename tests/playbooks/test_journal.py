@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,20 +101,21 @@ def test_a_run_writes_nothing_into_the_change_of_another(meanwhile: JournalStep,
     # It saves what is changed, writes the configuration and the checkpoint, starts the kubelet, and ends.
     for number in range(1, 6):
         root = copy_of("edge", "node-%d" % number)
-        change = Change(str(root), "first", discard=True, cpu_manager_reconcile_period="7s", **wanted)
+        change = Change(str(root), "first", discard=True, **wanted)
         found: list[dict[str, str]] = []
-
-        def other_run(root: Path = root, found: list[dict[str, str]] = found) -> None:
-            note(Tree(str(root)), meanwhile)
-            found.append(files_of(root))
-
-        answer = change.carry_out(number, other_run)
+        answer = change.carry_out(number, partial(other_run, root, meanwhile, found))
         assert end in answer["msg"], (number, answer)
         assert answer["failure"]["kind"] == "another_run"
         assert answer["msg"].endswith("; nothing more was done here")
         assert [files_of(root)] == found
         journal = read_journal(Tree(str(root)))
         assert (journal and journal.run) == (meanwhile.run or None)
+
+
+def other_run(root: Path, noted: JournalStep, found: list[dict[str, str]]) -> None:
+    """Note a step of another run at this moment, and add the node's files as they are."""
+    note(Tree(str(root)), noted)
+    found.append(files_of(root))
 
 
 def files_of(root: Path) -> dict[str, str]:

@@ -133,20 +133,14 @@ def changed(root: Path, before: dict[str, str]) -> set[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_change_is_rolled_back(version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kept", "playbook"), [("rolled_out", "rollback"), ("interrupted", "repair")])
+def test_a_change_that_ended_and_one_that_did_not_are_taken_back(
+    version: str, kept: str, playbook: str, tmp_path: Path
+) -> None:
     before = fingerprint(node(tmp_path / "before"))
-    root = node(tmp_path / "node", KEPT / version / "rolled_out")
+    root = node(tmp_path / "node", KEPT / version / kept)
     assert changed(root, before) == {CONFIG}
-    done(tmp_path / "run", "kubenode.cpu_manager.rollback", root)
-    assert changed(root, before) == set()
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_an_interrupted_change_is_taken_back(version: str, tmp_path: Path) -> None:
-    before = fingerprint(node(tmp_path / "before"))
-    root = node(tmp_path / "node", KEPT / version / "interrupted")
-    assert changed(root, before) == {CONFIG}
-    done(tmp_path / "run", "kubenode.cpu_manager.repair", root)
+    done(tmp_path / "run", "kubenode.cpu_manager." + playbook, root)
     assert changed(root, before) == set()
     assert not (root / "var/lib/kubenode-cpu-manager/change.json").exists()
 

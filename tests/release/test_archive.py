@@ -120,7 +120,7 @@ def test_a_release_is_prepared_and_nothing_is_committed(checked: Path, tools: Pa
     # What stands in for the repository in the check is not in what is released.
     assert archive.metadata_of(made).get("repository") != NOWHERE
     assert archive.metadata_of(made)["version"] == "1.0.0"
-    head, tags, _, places = state(clone)
+    head, tags, _status, places = state(clone)
     assert (head, tags, places) == (before[0], before[1], before[3])
     # The fragments are in the changelog, and gone.
     assert list((clone / "changelogs").glob("fragments/*")) == []

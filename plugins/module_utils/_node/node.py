@@ -461,7 +461,7 @@ def _cordon_notes(tree: Tree) -> list[str]:
     if not isinstance(name, str) or not _NODE_NAME.fullmatch(name) or facts.get("cordoned") is not False:
         return []
     # Until the year 4300.
-    is_time = type(began) is int and 0 < began < 1 << 36
+    is_time = isinstance(began, int) and 0 < began < 1 << 36
     since = time.strftime(" since %Y-%m-%dT%H:%M:%SZ", time.gmtime(began)) if is_time else ""
     text = "%s: the node %s is cordoned%s by a rollout that did not end: run rollout, rollback or repair here"
     return [Note("node-cordoned", text % (tree.path(OPEN), name, since))]

@@ -40,7 +40,6 @@ WANTED: dict[str, Any] = {
     "reservation": {"count": 2},
 }
 PODS = [{"metadata": {"name": "app"}, "spec": {"containers": [{"name": "app"}]}}]
-TAKEN_BACK: tuple[str, dict[str, Any]] = ("housekeeping", {"state": "absent"})
 # Every module that reads a node, with what makes it read all that it can.
 MODULES: list[tuple[str, dict[str, Any]]] = [
     ("drift_info", {}),
@@ -78,8 +77,9 @@ MODULES: list[tuple[str, dict[str, Any]]] = [
     # Of a saved node nothing is counted, so there is nothing to wait for.
     ("isolation_info", {"seconds": 1}),
     ("isolation_benchmark", {"seed": 1}),
-    ("housekeeping", {"reserved_system_cpus": "0-1"}),
-    TAKEN_BACK,
+    # A Python that services see, wherever that of the tests is.
+    ("housekeeping", {"reserved_system_cpus": "0-1", "interpreter": "/usr/bin/python3"}),
+    ("housekeeping", {"state": "absent"}),
     ("reconcile_program", {}),
     ("runtime_config", {}),
     ("runtime_config", {"nri": True, "cdi": True}),
@@ -150,8 +150,8 @@ def ask(capsys: pytest.CaptureFixture[str], root: Path, module: str, parameters:
 
 def modules_for(name: str) -> list[tuple[str, dict[str, Any]]]:
     if name == "brought":
-        # Its journal is saved without what the files were before: an archive does not say what a way back writes.
-        return [call for call in MODULES if call != TAKEN_BACK]
+        # Its journal is saved without what the files were before: an archive cannot say what is to be written.
+        return [call for call in MODULES if call[0] != "housekeeping"]
     return FEW if name in KUBELETS or name in ("xeon", "epyc", "edge") else MODULES
 
 
@@ -178,6 +178,19 @@ def without_root(answer: dict[str, Any], root: str) -> Any:
     return json.loads(json.dumps(answer).replace(root, ""))
 
 
+def as_saved(answer: dict[str, Any]) -> dict[str, Any]:
+    """What housekeeping answers, without the lines of irqbalance's file that have nothing of CPUs: none is saved."""
+    for row in answer.get("changes", ()):
+        if row["layer"] == "irqbalance":
+            row.update({when: re.sub(r"^[0-9]+ bytes$", "bytes", row[when]) for when in ("before", "after")})
+    for shown in answer.get("diff", ()):
+        for when in ("before", "after"):
+            lines = shown[when].splitlines()
+            if any(line.startswith("IRQBALANCE_") for line in lines):
+                shown[when] = [line.replace("'", '"') for line in lines if line.startswith("IRQBALANCE_BANNED")]
+    return answer
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_modules_say_the_same(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, temporary: Path, name: str
@@ -191,6 +204,8 @@ def test_the_modules_say_the_same(
         expected = json.loads(json.dumps(without_root(on_node, str(root))).replace("redacted", "hunter2"))
         found = without_root(on_archive, "%s:" % archive)
         found = json.loads(json.dumps(found).replace(str(archive), "").replace("redacted", "hunter2"))
+        if module == "housekeeping" and "failed" not in expected:
+            found, expected = as_saved(found), as_saved(expected)
         assert found == expected, (module, parameters)
     assert list(temporary.iterdir()) == []
 
