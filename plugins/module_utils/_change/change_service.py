@@ -41,7 +41,8 @@ REQUEST, PROGRESS, RESULT = PLACE + "/request.json", PLACE + "/progress", PLACE 
 _CODE, _LOG = PLACE + "/code.zip", PLACE + "/log"
 _STARTING, _RUNNING = "starting", "running"
 _MODE = 0o600
-_MOST_ATTEMPTS = 5
+# After so many processes that died, the next one does no more than start the kubelet.
+_MOST_ATTEMPTS = 4
 # Seconds: between two looks; until a process that was started, or has died, is at work; and for all that is no waiting
 # for a kubelet.
 _INTERVAL, _STARTUP, _BESIDE = 0.2, 20.0, 60.0
@@ -50,6 +51,9 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from %s import main; sys.
 _PROPERTIES = (
     "Restart=on-failure",
     "RestartSec=1",
+    "StartLimitIntervalSec=0",
+    # As the kubelet's: where memory is short, what brings the node back goes last.
+    "OOMScoreAdjust=-999",
     "SyslogIdentifier=" + UNIT,
     "UMask=0077",
     "NoNewPrivileges=yes",
@@ -273,7 +277,7 @@ def main(arguments: Sequence[str]) -> int:
     tree = Tree(arguments[0])
     if not arguments[1:]:
         return _carry_out(tree)
-    for _attempt in range(_MOST_ATTEMPTS):
+    while True:
         child = os.fork()
         if not child:
             os._exit(_carry_out(tree))
@@ -281,7 +285,6 @@ def main(arguments: Sequence[str]) -> int:
         if not os.WIFSIGNALED(status):
             return 0
         time.sleep(1)
-    return 1
 
 
 def _carry_out(tree: Tree) -> int:
@@ -307,8 +310,9 @@ def _carry_out(tree: Tree) -> int:
     change = NodeChange(tree, given, acts=True, tell=tell)
     signal.signal(signal.SIGTERM, _end)
     if begun.count("") >= _MOST_ATTEMPTS:
-        return 0
-    result = change.go_on([step for step in begun if step]) if begun else change.carry_out()
+        result = change.give_up()
+    else:
+        result = change.go_on([step for step in begun if step]) if begun else change.carry_out()
     try:
         _put(tree, RESULT, {"call": request["call"], "result": texts_redacted(result) if result["failed"] else result})
     except (CPUManagerError, OSError) as error:

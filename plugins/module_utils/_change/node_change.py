@@ -109,6 +109,17 @@ class NodeChange:
         died = NodeError("the process that carried it out ended", kind="died")
         return self._answered(lambda: self._failed(begun[-1] if begun else "", died))
 
+    def give_up(self) -> dict[str, Any]:
+        """Start the kubelet with the files that are there, as the process dies again and again; a run takes it back."""
+        died = NodeError("the process that carried it out was ended again and again", kind="died")
+
+        def start() -> None:
+            self._start_anyhow()
+            outcome = "the kubelet was started with the files that are there; run the role again, which takes them back"
+            raise _ChangeError(self._failure("", died, undone=False, outcome=outcome))
+
+        return self._answered(start)
+
     def _answered(self, act: Callable[[], None]) -> dict[str, Any]:
         failure: dict[str, Any] = {}
         try:

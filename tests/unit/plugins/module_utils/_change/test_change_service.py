@@ -12,12 +12,13 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change import change_service
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change import change_service, node_change
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import (
     PLACE,
     PROGRESS,
@@ -26,6 +27,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.chang
     carried_out,
     main,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.node_change import NodeChange
 from ansible_collections.kubenode.cpu_manager.tests.faults.changing import Change
 from ansible_collections.kubenode.cpu_manager.tests.faults.test_reboots import CASES, on_disk, write_node
 from ansible_collections.kubenode.cpu_manager.tests.support.others import as_root, place
@@ -33,18 +35,20 @@ from ansible_collections.kubenode.cpu_manager.tests.support.others import as_roo
 __all__ = ("place",)
 
 
-def requested(root: Path) -> Change:
+def requested(root: Path, **given: Any) -> Change:
     """A node for which a change is requested."""
     case = CASES["none to static"]
     write_node(root, case)
     change = Change(str(root), "2026-11-22T09:30:00", **case.settings)
     (root / PLACE[1:]).mkdir(parents=True, mode=0o700)
-    (root / REQUEST[1:]).write_text(json.dumps({"call": "one", "parameters": change.given}), encoding="utf-8")
+    (root / REQUEST[1:]).write_text(
+        json.dumps({"call": "one", "parameters": {**change.given, **given}}), encoding="utf-8"
+    )
     (root / REQUEST[1:]).chmod(0o600)
     return change
 
 
-def test_a_request_is_carried_out_once(tmp_path: Path) -> None:
+def test_a_request_is_carried_out_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     requested(tmp_path)
     old = on_disk(tmp_path)
     assert main([str(tmp_path)]) == 0
@@ -52,7 +56,8 @@ def test_a_request_is_carried_out_once(tmp_path: Path) -> None:
     assert (result["call"], result["result"]["failed"]) == ("one", False)
     assert on_disk(tmp_path) != old
     assert [stat.S_IMODE((tmp_path / path[1:]).stat().st_mode) for path in (PROGRESS, RESULT)] == [0o600, 0o600]
-    # Whoever starts it again finds its result.
+    # Whoever starts it again finds its result. This process still has the lock.
+    monkeypatch.setattr(change_service, "_STARTUP", 0.1)
     new, progress = on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()
     assert main([str(tmp_path)]) == 0
     assert (on_disk(tmp_path), (tmp_path / PROGRESS[1:]).read_bytes()) == (new, progress)
@@ -123,11 +128,19 @@ def test_a_systemd_that_does_not_take_the_unit_keeps_no_change_from_being_made(
     assert change_service._by_systemd(Tree(str(tmp_path)), ["true"], 1) is False
 
 
-def test_a_process_that_dies_again_and_again_ends(tmp_path: Path) -> None:
-    """Each of its starts is written down."""
-    requested(tmp_path)
-    (tmp_path / PROGRESS[1:]).write_text("\n" * 5, encoding="utf-8")
+def test_a_process_that_dies_again_and_again_starts_the_kubelet_and_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each of its starts is written down. The files stay for a run that takes them back."""
+    started = []
+    monkeypatch.setattr(node_change, "control", lambda service, action: started.append((service, action)))
+    monkeypatch.setattr(NodeChange, "go_on", lambda *_: pytest.fail("it is tried once more"))
+    requested(tmp_path, manage_service=True)
+    (tmp_path / PROGRESS[1:]).write_text("\nStop the kubelet\n" + "\n" * 3, encoding="utf-8")
     old = on_disk(tmp_path)
     assert main([str(tmp_path)]) == 0
     assert on_disk(tmp_path) == old
-    assert Tree(str(tmp_path)).content(RESULT) is None
+    assert started == [("kubelet", "start")]
+    result = json.loads((tmp_path / RESULT[1:]).read_text(encoding="utf-8"))["result"]
+    assert (result["failed"], result["undone"], result["failure"]["kind"]) == (True, False, "died")
+    assert "run the role again" in result["msg"]
