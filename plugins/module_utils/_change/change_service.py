@@ -45,7 +45,7 @@ _MODE = 0o600
 _MOST_ATTEMPTS = 4
 # Seconds: between two looks; until a process that was started, or has died, is at work; and for all that is no waiting
 # for a kubelet.
-_INTERVAL, _STARTUP, _BESIDE = 0.2, 20.0, 60.0
+_INTERVAL, _STARTUP, _BESIDE = 0.2, 60.0, 60.0
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from %s import main; sys.exit(main(sys.argv[2:]))" % __name__
 # A change writes files of the kubelet and its runtime, and cgroups, runs systemctl and crictl, and asks the kubelet.
 _PROPERTIES = (
@@ -143,8 +143,8 @@ def _begin(tree: Tree, given: Mapping[str, Any]) -> None:
     for path in (RESULT, PROGRESS, REQUEST):
         with suppress(FileNotFoundError):
             os.unlink(tree.path(path))
-    code = _code(tree)
-    _put(tree, REQUEST, {"call": given["call"], "parameters": dict(given)})
+    code, request, is_withdrawn = _code(tree), {"call": given["call"], "parameters": dict(given)}, False
+    _put(tree, REQUEST, request)
     command = [sys.executable, "-I", "-c", _START, code, tree.root]
     # One that takes none of it, such as an older systemd, starts nothing; two at once would wait for each other.
     if not _by_systemd(tree, command, given["timeout"] + _BESIDE):
@@ -152,12 +152,19 @@ def _begin(tree: Tree, given: Mapping[str, Any]) -> None:
     deadline = time.monotonic() + _STARTUP
     while not steps_begun(tree) and _read(tree, RESULT) is None:
         if time.monotonic() > deadline:
-            raise NodeError(
-                "the process that carries a change out did not start; nothing was changed",
-                tree.path(PLACE),
-                "look into the log of %s, and run again" % UNIT,
-            )
+            # A process that starts later has nothing to do. One that has read the request is at work.
+            with suppress(FileNotFoundError):
+                os.unlink(tree.path(REQUEST))
+            is_withdrawn = True
+            if not _is_running(tree) and not steps_begun(tree):
+                raise NodeError(
+                    "the process that carries a change out did not start; nothing was changed",
+                    tree.path(PLACE),
+                    "look into the log of %s, and run again" % UNIT,
+                )
         time.sleep(0.05)
+    if is_withdrawn:
+        _put(tree, REQUEST, request)
 
 
 def _by_systemd(tree: Tree, command: Sequence[str], patience: float) -> bool:

@@ -10,13 +10,15 @@ import json
 import os
 import stat
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import NodeError, RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.own_lock import try_lock
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change import change_service, node_change
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import (
@@ -126,6 +128,45 @@ def test_a_systemd_that_does_not_take_the_unit_keeps_no_change_from_being_made(
     program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     assert change_service._by_systemd(Tree("/"), ["true"], 1) is True
     assert change_service._by_systemd(Tree(str(tmp_path)), ["true"], 1) is False
+
+
+def begin_late(monkeypatch: pytest.MonkeyPatch, root: Path, seconds: float) -> Change:
+    """Begin a change whose process is at work, and writes its first step only after these seconds."""
+    change = requested(root)
+    (root / REQUEST[1:]).unlink()
+    lock = try_lock(str(root / PLACE[1:] / "running")) if seconds else None
+
+    def tell() -> None:
+        (root / PROGRESS[1:]).write_text("\n", encoding="utf-8")
+        (root / PROGRESS[1:]).chmod(0o600)
+
+    def start(*_arguments: object) -> bool:
+        if lock is not None:
+            threading.Timer(seconds, tell).start()
+        return True
+
+    monkeypatch.setattr(change_service, "_STARTUP", 0.2)
+    monkeypatch.setattr(change_service, "_by_systemd", start)
+    # Pytest finds the collection in its own way.
+    monkeypatch.setattr(change_service, "_code", lambda _tree: "")
+    change_service._begin(Tree(str(root)), {**change.given, "call": "one"})
+    return change
+
+
+def test_a_process_that_starts_too_late_has_nothing_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on a machine that is very busy: nobody waits for it any more."""
+    with pytest.raises(NodeError, match="did not start; nothing was changed"):
+        begin_late(monkeypatch, tmp_path, 0)
+    old = on_disk(tmp_path)
+    assert main([str(tmp_path)]) == 0
+    assert on_disk(tmp_path) == old
+    assert Tree(str(tmp_path)).content(RESULT) is None
+
+
+def test_a_process_that_is_at_work_keeps_its_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If it is killed, it is started again with that."""
+    begin_late(monkeypatch, tmp_path, 0.6)
+    assert json.loads((tmp_path / REQUEST[1:]).read_text(encoding="utf-8"))["call"] == "one"
 
 
 def test_a_process_that_dies_again_and_again_starts_the_kubelet_and_ends(
