@@ -48,6 +48,8 @@ COLLECTIONS := $(shell $(PYTHON) tests/collection_path.py)
 LINK := $(COLLECTIONS)/ansible_collections/kubenode/cpu_manager
 KUBERNETES_CORE := $(COLLECTIONS)/ansible_collections/kubernetes/core
 RESULTS := build/results
+# What docs/write_*.py make of the code; see .gitignore.
+PAGES := docs/docsite/rst/checks.rst docs/docsite/rst/errors.rst
 SITE ?= build/docs
 BEGAN := $(shell date +%s)
 SHARES := 1 2 3 4 5 6
@@ -102,7 +104,7 @@ no-results:
 	@rm -rf $(RESULTS)
 
 .PHONY: lint
-lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Run the linters: ruff, mypy, ansible-lint, documentation, licences and changelog
+lint: $(TESTING) $(LINK) $(KUBERNETES_CORE) $(PAGES) ## Run the linters: ruff, mypy, ansible-lint, documentation, licences and changelog
 	$(call heading,ruff)
 	@ruff check
 	@ruff format --check
@@ -232,13 +234,16 @@ matrix: $(TESTING) $(LINK) $(KUBERNETES_CORE) ## Try each supported ansible-core
 	@nice python tests/matrix $(MATRIX)
 
 .PHONY: docs
-docs: $(TESTING) $(LINK) ## Make the documentation site, build/docs/build/html
+docs: $(TESTING) $(LINK) $(PAGES) ## Make the documentation site, build/docs/build/html
 	$(call heading,documentation)
 	@rm -rf $(SITE) && mkdir -p $(SITE) && mkdir -m 755 $(SITE)/rst
 	@antsibull-docs --config-file docs/site/antsibull-docs.cfg collection --use-current --squash-hierarchy --no-indexes \
 		--fail-on-error --dest-dir $(SITE)/rst kubenode.cpu_manager
 	@sphinx-build --quiet --jobs $(JOBS) --fail-on-warning --conf-dir docs/site $(SITE)/rst $(SITE)/build/html
 	@echo '$(SITE)/build/html/index.html'
+
+$(PAGES): docs/docsite/rst/%.rst: docs/write_%.py $(shell find docs plugins tests/conformance tests/machines -name '*.py') | $(MAIN)
+	@python $<
 
 .PHONY: build
 build: $(MAIN) ## Make the collection's archive, build/kubenode-cpu_manager-*.tar.gz
@@ -259,7 +264,7 @@ import-check: $(TESTING) ## Have the importer of the servers of collections chec
 
 .PHONY: clean
 clean: ## Remove everything that make made
-	rm -rf $(VENV) $(COLLECTIONS) build demo/output tests/output .ansible .cache .coverage* .hypothesis
+	rm -rf $(VENV) $(COLLECTIONS) $(PAGES) build demo/output tests/output .ansible .cache .coverage* .hypothesis
 	find . \( -name __pycache__ -o -name '.*_cache' \) -type d -prune -exec rm -rf {} +
 
 $(MAIN): requirements.txt

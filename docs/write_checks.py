@@ -3,10 +3,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the page of checks and one for each check of the drift report, from plugins/plugin_utils/report/checks.py
-of the core.
+"""Writes the page of the drift report's checks, checks.rst, from plugins/plugin_utils/report/checks.py.
 
-What the report shows for a check is made of a node in tests/conformance on which it is found.
+`make docs`, `make build` and `make lint` do so; the page is not committed. What the report shows for a check is made of
+a node in tests/conformance on which it is found.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Any, Mapping
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -27,8 +27,10 @@ collection_path.register()
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
 from ansible_collections.kubenode.cpu_manager.tests.conformance.node_reports import samples
 
-PAGES = HERE / "docsite" / "rst"
+PAGE = HERE / "docsite" / "rst" / "checks.rst"
 
+# What antsibull-docs wants before the names of all anchors.
+PREFIX = "ansible_collections.kubenode.cpu_manager.docsite."
 HEAD = """\
 ..
   Copyright (c) 2026, the kubenode.cpu_manager developers
@@ -36,9 +38,20 @@ HEAD = """\
   SPDX-License-Identifier: GPL-3.0-or-later
 
 .. docs/write_checks.py writes this page.
+
+.. _ansible_collections.kubenode.cpu_manager.docsite.checks:
 """
-# What antsibull-docs wants before the names of all anchors.
-PREFIX = "ansible_collections.kubenode.cpu_manager.docsite."
+ABOUT = (
+    "Every finding of the :ansplugin:`drift report <kubenode.cpu_manager.drift_report#role>` belongs to a check.",
+    "The ids are stable: waivers, dashboards and tickets can refer to them. To accept a check for now:",
+    "",
+    ".. code-block:: yaml",
+    "",
+    "   drift_report_waivers:",
+    "     - check: policy-differs",
+    '       reason: "why, and who decided it"',
+    '       until: "2027-01-31"',
+)
 # How the texts of checks name a page of these guides.
 NAMED = re.compile(r"docs/docsite/rst/(\w+)\.rst")
 
@@ -59,82 +72,42 @@ def escaped(text: str) -> str:
     return NAMED.sub(lambda page: ":ref:`%s%s`" % (PREFIX, page[1]), text)
 
 
-def page_of(check: Any, sample: str) -> str:
-    """The page of one check, as RST. sample: what the report shows for it, if anything."""
+def section_of(check: Any, sample: str) -> list[str]:
+    """The lines of the section about a check, as RST. sample: what the report shows for it, if anything."""
     subjects = ", ".join("``%s``" % subject.strip() for subject in check.subjects)
-    lines = [
+    return [
+        "",
         ".. _%schecks.%s:" % (PREFIX, check.id),
         "",
-        *titled(check.id, "="),
+        *titled(check.id, "~"),
         "%s." % escaped(check.title),
         "",
-        ":Severity: %s" % check.severity,
         *([":Subjects: %s" % subjects] if subjects else []),
         *([":Measured: with ``%s`` in ``drift_report_look_at``" % check.look] if check.look else []),
-        "",
-        *(["In the report:", "", ".. code-block:: text", "", indent(sample, "   "), ""] if sample else []),
-        *titled("What it means", "-"),
-        escaped(check.why),
-        "",
-        *titled("What to do", "-"),
-        escaped(check.remedy_for()),
-        "",
-        *titled("To accept it for now", "-"),
-        ".. code-block:: yaml",
-        "",
-        "   drift_report_waivers:",
-        "     - check: %s" % check.id,
-        '       reason: "why, and who decided it"',
-        '       until: "2027-01-31"',
-        "",
-        ":ref:`All checks <%schecks>`" % PREFIX,
-        "",
+        ":What it means: %s" % escaped(check.why),
+        ":What to do: %s" % escaped(check.remedy_for()),
+        *(["", "In the report:", "", ".. code-block:: text", "", indent(sample, "   ")] if sample else []),
     ]
-    return "\n".join([HEAD, *lines])
 
 
-def index_of(checks: dict[str, Any]) -> str:
-    """The list of all checks, as RST."""
-    lines = [
-        ".. _%schecks:" % PREFIX,
-        "",
-        *titled("Checks of the drift report", "="),
-        "Every finding of the :ansplugin:`drift report <kubenode.cpu_manager.drift_report#role>` belongs to a check.",
-        "The ids are stable: waivers, dashboards and tickets can refer to them.",
-        "",
-        ".. toctree::",
-        "   :hidden:",
-        "",
-        *("   checks/%s" % name for name in checks),
-    ]
+def page(shown: Mapping[str, str]) -> str:
+    """The page of checks as RST: a list and a section for each. shown: {id: what the report shows for it}"""
+    lines = [HEAD, *titled("Checks of the drift report", "="), *ABOUT]
     for severity, heading in HEADINGS.items():
+        checks = [check for check in CHECKS.values() if check.severity == severity]
         lines += ["", *titled(heading, "-"), ".. list-table::", "   :header-rows: 1", ""]
         lines += ["   * - check", "     - finding"]
-        for check in checks.values():
-            if check.severity == severity:
-                link = ":ref:`%s <%schecks.%s>`" % (check.id, PREFIX, check.id)
-                lines += ["   * - %s" % link, "     - %s" % escaped(check.title)]
-    return "\n".join([HEAD, *lines, ""])
-
-
-def pages() -> dict[str, str]:
-    """{path below docs/docsite/rst: text}"""
-    shown = samples()
-    return {
-        "checks.rst": index_of(CHECKS),
-        **{"checks/%s.rst" % name: page_of(check, shown.get(name, "")) for name, check in CHECKS.items()},
-    }
+        for check in checks:
+            link = ":ref:`%s <%schecks.%s>`" % (check.id, PREFIX, check.id)
+            lines += ["   * - %s" % link, "     - %s" % escaped(check.title)]
+        for check in checks:
+            lines += section_of(check, shown.get(check.id, ""))
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
-    """Write all pages, and remove those of checks that are gone."""
-    texts = pages()
-    (PAGES / "checks").mkdir(exist_ok=True)
-    for old in (PAGES / "checks").iterdir():
-        if "checks/%s" % old.name not in texts:
-            old.unlink()
-    for name, text in texts.items():
-        (PAGES / name).write_text(text, encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(page(samples()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.refusals import TABLE, plain
+from ansible_collections.kubenode.cpu_manager.tests.conformance.read_vectors import rows
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
-from ansible_collections.kubenode.cpu_manager.tests.conformance.test_vectors import rows
 
 # Of these all have the same cause and remedy: the whole file is refused.
 _ALIKE = ("StateError", "CheckpointError", "MemoryStateError", "MemoryJudgement")

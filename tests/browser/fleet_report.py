@@ -101,7 +101,7 @@ def fleet_report(nodes: int = 300, shapes: int = 40, drift: float = 0.03, seed: 
             "title": title,
             "why": "Pods with guaranteed CPUs run on CPUs that others use, too: their latency is not that promised.",
             "remedy": remedy,
-            "page": "docs/docsite/rst/checks/%s.rst" % name,
+            "page": "docs/docsite/rst/checks.rst#%s" % name,
         }
         for name, severity, title, _subject, _wanted, _found, _text, remedy in _KINDS
     }

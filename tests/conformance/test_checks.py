@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import tempfile
@@ -90,10 +91,26 @@ def test_the_checks_of_a_node_with_a_trouble_and_without_it(root: Path, name: st
     check_with_and_without(TROUBLES[name], root)
 
 
-def test_what_is_shown_for_each_check_is_of_no_directory_of_a_test() -> None:
-    shown = samples()
+@pytest.fixture(scope="module")
+def shown() -> dict[str, str]:
+    return samples()
+
+
+def test_what_is_shown_for_each_check_is_of_no_directory_of_a_test(shown: dict[str, str]) -> None:
     assert set(shown) == set(CHECKS) - {WITHOUT_SAMPLE}
     assert [check for check, text in shown.items() if "/tmp" in text or HOST not in text or check not in text] == []
+
+
+def test_the_page_of_checks_has_a_section_for_each(shown: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CHECKOUT / "docs")
+    writer = importlib.import_module("write_checks")
+    _begin, *parts = re.split(r"^\.\. _.*checks\.([\w-]+):\n\n", writer.page(shown), flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2]))
+    assert set(sections) == set(CHECKS)
+    for name, check in CHECKS.items():
+        assert sections[name].startswith("%s\n%s\n" % (name, "~" * len(name)))
+        texts = [writer.escaped(text) for text in (check.title, check.why, check.remedy_for())]
+        assert [text for text in [*texts, *shown.get(name, "").split()] if text not in sections[name]] == []
 
 
 def test_every_check_has_a_node_with_it_and_one_without_it() -> None:

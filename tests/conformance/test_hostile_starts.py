@@ -26,8 +26,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
+from .read_vectors import rows
 from .start_case import BASE_FLAGS, CONFIG, DROP_INS, STATES, machine_root
-from .test_vectors import rows
 
 HOSTILE, SEED = how_many("HOSTILE", 1000, 20000), how_many("SEED", 1, 1)
 # An answer takes as long as so many usual ones at most, and as one more for so many bytes that the node says: in the

@@ -26,7 +26,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.impact.worklo
 from ansible_collections.kubenode.cpu_manager.tests.machines.impacts import BESIDE
 
 from .policy_case import manifest_of
-from .test_vectors import TOPOLOGIES, rows
+from .read_vectors import rows
+from .test_vectors import TOPOLOGIES
 
 # {vectors: the version of the kubelet that they are replayed as}.
 VERSIONS = {"policy-1.33": 33, "policy-1.34-1.36": 35}

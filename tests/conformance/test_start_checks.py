@@ -17,7 +17,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 
 from .policy_case import ZERO_RESERVATION
-from .test_vectors import POLICY_FILES, TOPOLOGIES, rows
+from .read_vectors import rows
+from .test_vectors import POLICY_FILES, TOPOLOGIES
 
 CHECKPOINT = "/var/lib/kubelet/cpu_manager_state"
 

@@ -14,8 +14,8 @@ from typing import Any, Callable, NamedTuple, Sequence
 import pytest
 
 from . import answer
+from .read_vectors import rows
 from .start_case import StartCase
-from .test_vectors import rows
 
 VERSIONS = {"1.33": 1218, "1.36": 1202}
 

@@ -7,20 +7,19 @@
 from __future__ import annotations
 
 import json
-import lzma
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
 from . import answer, traces
+from .read_vectors import VECTORS, rows
 
-VECTORS = Path(__file__).parent / "vectors"
 TOPOLOGIES: dict[str, list[list[int]]] = json.loads((VECTORS / "topologies.json").read_text(encoding="utf-8"))
 
 POLICY_FILES = {
@@ -33,12 +32,6 @@ POLICY_FILES = {
 CHECKPOINT_VERSIONS = ("1.33", "1.35", "1.36")
 
 TAKE_ANSWERS = ("cpuset", "error")
-
-
-def rows(name: str) -> Iterator[dict[str, Any]]:
-    with lzma.open(VECTORS / (name + ".jsonl.xz"), "rt", encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
 
 
 def take_case(row: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Iterator, NamedTuple
 from antsibull_docutils.rst_code_finder import find_code_blocks
 from markdown_it import MarkdownIt
 
+from ansible_collections.kubenode.cpu_manager.tests.release.archive import PAGES
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 GUIDES = CHECKOUT / "docs" / "docsite" / "rst"
 # The text of a literal, by the kind of page.
@@ -43,9 +45,9 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """All pages that a user reads. Those of modules are made of their documentation, whose EXAMPLES are run."""
+    """All pages that somebody wrote. Those of modules are made of their documentation, whose EXAMPLES are run."""
     return [
-        *sorted(GUIDES.rglob("*.rst")),
+        *sorted(path for path in GUIDES.rglob("*.rst") if path.stem not in PAGES),
         *sorted((CHECKOUT / "docs" / "site").glob("*.rst")),
         *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
         *sorted((CHECKOUT / "roles").glob("*/README.md")),

@@ -23,11 +23,10 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.refusals import MOST_READ, TABLE, explain
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
+from ansible_collections.kubenode.cpu_manager.tests.conformance.read_vectors import rows
 from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case import StartCase
-from ansible_collections.kubenode.cpu_manager.tests.conformance.test_vectors import rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = DOCS / "docsite" / "rst" / "errors.rst"
 
 # What a reader copies of a line in the journal.
 SEARCHED = 40
@@ -48,18 +47,18 @@ def entries(writer: Any) -> list[Any]:
     return list(writer.with_examples())
 
 
+@pytest.fixture(scope="module")
+def shown(writer: Any, entries: list[Any]) -> str:
+    return "\n".join(readable(writer.page(entries)))
+
+
 def readable(page: str) -> list[str]:
     """What the page shows for its texts: the lines of its boxes, and its literals."""
     boxes = re.findall(r"^ {6}(\S.*)$", page, re.MULTILINE)
     return [*boxes, *re.findall(r"^(?: {3}\| )?``(.+)``$", page, re.MULTILINE)]
 
 
-def test_the_page_is_what_the_code_words(writer: Any, entries: list[Any]) -> None:
-    assert PAGE.read_text("utf-8") == writer.page(entries), "docs/write_errors.py writes it anew"
-
-
-def test_every_text_of_the_vectors_is_found(record_property: Callable[[str, object], None]) -> None:
-    shown = "\n".join(readable(PAGE.read_text("utf-8")))
+def test_every_text_of_the_vectors_is_found(shown: str, record_property: Callable[[str, object], None]) -> None:
     texts = {" ".join(row["error"].split()) for name in STARTS for row in rows(name) if row["outcome"] != "ok"}
     missing = {text for text in texts if text[:SEARCHED] not in shown}
     print("found: %d of %d texts" % (len(texts) - len(missing), len(texts)))
@@ -68,9 +67,8 @@ def test_every_text_of_the_vectors_is_found(record_property: Callable[[str, obje
     assert len(texts) > 500
 
 
-def test_what_is_predicted_is_found_without_what_stands_before_it(writer: Any) -> None:
+def test_what_is_predicted_is_found_without_what_stands_before_it(writer: Any, shown: str) -> None:
     """Of a long line the first characters are those of many: the kubelet's words about the cause are found, too."""
-    shown = "\n".join(readable(PAGE.read_text("utf-8")))
     texts = {writer.folded(said.text) for said in writer.said_by_starts()}
     assert [text for text in texts if text[:SEARCHED] not in shown] == []
 

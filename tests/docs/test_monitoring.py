@@ -22,6 +22,7 @@ import yaml
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.agent import PassReport
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._dynamic.program import Figures
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._programs.reconcile_program import METRICS
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.metrics import HELP
 
 from .pages import CHECKOUT, GUIDES
@@ -114,8 +115,10 @@ def test_every_runbook_is_a_page() -> None:
     for rule in rules:
         address = rule["annotations"]["runbook_url"].partition("}}/")[2]
         if "check" in address and "{{" in address:
-            assert address == "docsite/checks/{{ $labels.check }}.html"
+            assert address == "docsite/checks.html#{{ $labels.check }}"
             assert " check)" in rule["expr"]
+        elif address.startswith("docsite/checks.html#"):
+            assert address.partition("#")[2] in CHECKS, address
         elif address.startswith("docsite/"):
             assert (GUIDES / address[len("docsite/") :]).with_suffix(".rst").is_file(), address
         else:

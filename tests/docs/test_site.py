@@ -19,11 +19,13 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.checks import CHECKS
 from ansible_collections.kubenode.cpu_manager.tests.browser.chromium import CHROMIUM, driven, node_modules
 from ansible_collections.kubenode.cpu_manager.tests.release.conftest import copied
 
-from .pages import CHECKOUT, GUIDES
+from .pages import CHECKOUT
 
 HERE = Path(__file__).resolve().parent
 # Their addresses are loaded; those of all others are only offered.
@@ -46,7 +48,7 @@ VIEWS = ["%s %d" % (name.rpartition("/")[2], width) for name in SHOWN for width 
 SEARCHES = {
     "full-pcpus-only": "docsite/concepts.html",
     "strict-cpu-reservation": "docsite/concepts.html",
-    "checkpoint-refused": "docsite/checks/checkpoint-refused.html",
+    "checkpoint-refused": "docsite/checks.html",
     # As a kubelet prints it.
     'configured policy "static" differs from state checkpoint policy "none"': "docsite/errors.html",
 }
@@ -121,10 +123,16 @@ def is_elsewhere(address: str) -> bool:
 
 
 def test_each_guide_and_each_module_has_a_page(site: Site) -> None:
-    wanted = {"docsite/%s" % path.relative_to(GUIDES).with_suffix(".html") for path in GUIDES.rglob("*.rst")}
+    sections = yaml.safe_load((CHECKOUT / "docs/docsite/extra-docs.yml").read_text("utf-8"))["sections"]
+    wanted = {"docsite/%s.html" % page for section in sections for page in section["toctree"]}
     wanted |= {"%s_module.html" % path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")}
     wanted |= {"%s_role.html" % path.name for path in (CHECKOUT / "roles").iterdir()}
     assert wanted - set(site.pages) == set()
+
+
+def test_each_check_has_an_anchor(site: Site) -> None:
+    """Reports, alerts and what explains a pasted line lead there."""
+    assert set(CHECKS) - site.pages["docsite/checks.html"].anchors == set()
 
 
 def test_every_link_leads_somewhere(site: Site) -> None:
@@ -225,5 +233,4 @@ def test_the_search_finds_nothing_where_there_is_nothing(seen: dict[str, Any]) -
 def test_a_line_that_is_pasted_is_explained(site: Site, seen: dict[str, Any]) -> None:
     assert seen["explained"]["texts"] == ["checkpoint is corrupted"]
     (link,) = seen["explained"]["links"]
-    assert link == (site.root / "docsite/checks/checkpoint-refused.html").as_uri()
-    assert (site.root / "docsite/checks/checkpoint-refused.html").is_file()
+    assert link == (site.root / "docsite/checks.html").as_uri() + "#checkpoint-refused"

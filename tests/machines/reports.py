@@ -30,7 +30,7 @@ CHECKS: dict[str, dict[str, str]] = {
         "title": title,
         "why": "Containers would have other CPUs than they were given.",
         "remedy": "Run the playbook rollout.",
-        "page": "docs/docsite/rst/checks/%s.rst" % check,
+        "page": "docs/docsite/rst/checks.rst#%s" % check,
     }
     for check, severity, title in (
         ("checkpoint-refused", "danger", "The kubelet would refuse the checkpoint"),

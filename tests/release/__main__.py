@@ -31,6 +31,7 @@ CHECKOUT = archive.checkout()
 
 
 def build(_options: argparse.Namespace) -> str:
+    archive.write_pages(CHECKOUT)
     made = archive.build(CHECKOUT, CHECKOUT / "build")
     return "%s  %s" % (archive.sha256(made), made.relative_to(CHECKOUT))
 

@@ -15,24 +15,28 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tarfile
 from datetime import datetime, timezone
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import yaml
 
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
+# The pages that docs/write_NAME.py make of the code.
+PAGES = ("checks", "errors")
 
 
 def build(source: Path, output: Path, metadata: Mapping[str, Any] | None = None) -> Path:
     """Build the collection in `source`, and return its archive in `output`.
 
     metadata: what its MANIFEST.json is to have in place of what galaxy.yml says. All files have the time of the
-    release, or of the commit. Raises CalledProcessError.
+    release, or of the commit. Pages that are missing are written. Raises CalledProcessError.
     """
+    write_pages(source, [name for name in PAGES if not _page(source, name).exists()])
     with TemporaryDirectory() as temporary:
         command = ["ansible-galaxy", "collection", "build", "--output-path", temporary, str(source)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -41,6 +45,16 @@ def build(source: Path, output: Path, metadata: Mapping[str, Any] | None = None)
         output.mkdir(parents=True, exist_ok=True)
         (output / built.name).write_bytes(content)
     return output / built.name
+
+
+def write_pages(source: Path, names: Iterable[str] = PAGES) -> None:
+    """Write these pages of the documentation of a checkout from its code. Raises CalledProcessError."""
+    for name in names:
+        subprocess.run([sys.executable, "-B", str(source / "docs" / ("write_%s.py" % name))], check=True)
+
+
+def _page(source: Path, name: str) -> Path:
+    return source / "docs" / "docsite" / "rst" / (name + ".rst")
 
 
 def with_metadata(archive: Path, output: Path, metadata: Mapping[str, Any]) -> Path:

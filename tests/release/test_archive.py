@@ -278,6 +278,9 @@ def test_a_user_gets_nothing_that_is_only_for_work_on_it(origin: Path, tmp_path:
     shutil.copytree(origin, tmp_path / "copy")
     with tarfile.open(archive.build(tmp_path / "copy", tmp_path)) as tar:
         names = tar.getnames()
+    sections = yaml.safe_load((origin / "docs/docsite/extra-docs.yml").read_text("utf-8"))["sections"]
+    guides = {"docs/docsite/rst/%s.rst" % page for section in sections for page in section["toctree"]}
+    assert guides - set(names) == set()
     tops = {name.partition("/")[0] for name in names}
     assert {"plugins", "roles", "playbooks", "meta", "docs", "README.md", "LICENSE", "CHANGELOG.md"} <= tops
     assert not tops & {

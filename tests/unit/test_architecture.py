@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import subprocess
@@ -355,7 +354,6 @@ def test_the_page_names_every_package() -> None:
 
 
 def test_a_setting_is_one_row_and_what_has_to_be_written_out() -> None:
-    """The page that docs/write_checks.py makes of the row is left out."""
     listed = subprocess.run(["git", "ls-files", "-z", *WITH_SETTINGS], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE)
     paths = [os.fsdecode(path) for path in listed.stdout.split(b"\0") if path]
     texts = {path: (CHECKOUT / path).read_text("utf-8", "replace") for path in paths}
@@ -366,8 +364,7 @@ def test_a_setting_is_one_row_and_what_has_to_be_written_out() -> None:
     assert set.intersection(*named_in.values()) == FILES_OF_A_SETTING
     assert len(FILES_OF_A_SETTING) <= MOST_FILES_OF_A_SETTING
     # Of a setting that nothing reads for what it means.
-    made = "docs/docsite/rst/checks/%s.rst" % SETTINGS[PLAIN_SETTING].check
-    others = named_in[PLAIN_SETTING] - FILES_OF_A_SETTING - {made}
+    others = named_in[PLAIN_SETTING] - FILES_OF_A_SETTING
     assert {path for path in others if name_is_in_code(PLAIN_SETTING, path, texts[path])} == set()
 
 
@@ -386,18 +383,6 @@ def test_the_picture_is_that_of_the_page() -> None:
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert drawn.stdout == (PAGES / "images" / "architecture.svg").read_text("utf-8")
-
-
-def test_each_check_has_its_page() -> None:
-    written = subprocess.run(
-        [sys.executable, "-c", "import json, write_checks; print(json.dumps(write_checks.pages()))"],
-        cwd=DOCS,
-        check=True,
-        stdout=subprocess.PIPE,
-    )
-    paths = [PAGES / "checks.rst", *(PAGES / "checks").iterdir()]
-    pages = {str(path.relative_to(PAGES)): path.read_text("utf-8") for path in paths}
-    assert pages == json.loads(written.stdout)
 
 
 def bound_names(node: ast.AST, function: str = "") -> Iterator[str]:

@@ -69,7 +69,7 @@ function shown(row) {
   if (row.remedy) add("Remedy", row.remedy + ".");
   if (row.check) {
     const link = element("a", row.check);
-    link.href = "checks/" + row.check + ".html";
+    link.href = "checks.html#" + row.check;
     add("Check of the drift report", link);
   }
   return element("li", "", element("code", row.text), facts);

@@ -578,7 +578,7 @@ def failing_hosts(report: Report, gate: str) -> list[str]:
 
 def _described(check_id: str) -> CheckText:
     check = CHECKS[check_id]
-    page = "docs/docsite/rst/checks/%s.rst" % check.id
+    page = "docs/docsite/rst/checks.rst#%s" % check.id
     return {
         "severity": check.severity,
         "title": check.title,

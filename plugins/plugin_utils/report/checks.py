@@ -4,8 +4,8 @@
 
 """The checks of a report: their ids, and for people what each means. Pure.
 
-The list is in this file: reports, waivers, the pages below
-docs/docsite/rst/checks and the tests are made from both. An id stays what it is once it was released.
+Reports, waivers, the page docs/docsite/rst/checks.rst and tests are made from this list. An id stays what it is once it
+was released.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_a_report() -> None:
         "title": "The CPU manager's policy is not the wanted one",
         "why": CHECKS["policy-differs"].why,
         "remedy": CHECKS["policy-differs"].remedy_for(),
-        "page": "docs/docsite/rst/checks/policy-differs.rst",
+        "page": "docs/docsite/rst/checks.rst#policy-differs",
     }
 
 
