@@ -76,93 +76,6 @@ def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
         yield word
 
 
-def read_environment(text: str) -> dict[str, str]:
-    """The variables of an environment file, as systemd reads it.
-
-    What is no name of a variable, as of a line that begins with export, gives none. Since version 254 a comment ends at
-    its line, whatever its last sign.
-    """
-    variables: dict[str, str] = {}
-    if "\0" in text:
-        return variables  # systemd does not read such a file
-    position = 0
-    while position < len(text):
-        if text[position] in _SPACE:
-            position += 1
-        elif text[position] in COMMENT:
-            position = _end_of_line(text, position)
-        else:
-            end = _end_of_line(text, position)
-            # Whatever is first belongs to the name.
-            equals = text.find("=", position + 1, end)
-            if equals < 0:
-                position = end
-                continue
-            name = text[position:equals].rstrip(_SPACE)
-            value, position = _environment_value(text, equals + 1)
-            if NAME.fullmatch(name) and not _NO_VALUE.search(value):
-                variables[name] = value
-    return variables
-
-
-def _end_of_line(text: str, position: int) -> int:
-    return next((at for at in range(position, len(text)) if text[at] in _NEWLINE), len(text))
-
-
-def _environment_value(text: str, position: int) -> tuple[str, int]:
-    """The value that begins at a position, and the position behind it.
-
-    Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
-    """
-    value = ""
-    # How much of the value space at its end cannot be taken from.
-    kept = 0
-    is_begun = False
-    while position < len(text):
-        sign = text[position]
-        position += 1
-        if sign in _NEWLINE:
-            break
-        if sign == "\\":
-            is_begun = True
-            value += "" if text[position : position + 1] in _NEWLINE else text[position]
-            kept = len(value)
-            position += 1
-        elif is_begun or sign not in _SPACE + "\"'":
-            is_begun = True
-            value += sign
-            kept = kept if sign in _SPACE else len(value)
-        elif sign in "\"'":
-            quoted, position = _quoted(text, position, sign)
-            value += quoted
-            kept = len(value)
-    return value[:kept] if is_begun else value, position
-
-
-def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
-    value = ""
-    while position < len(text):
-        sign = text[position]
-        position += 1
-        if sign == quote:
-            break
-        if sign == "\\" and quote == '"':
-            following = text[position : position + 1]
-            position += 1
-            sign = following if following in ESCAPED else "" if following == "\n" else sign + following
-        value += sign
-    return value, position
-
-
-# One value in a file of variables that systemd gives to a service, and all else as it is. Pure.
-#
-# What reads such files here does it as newer versions do. In older ones a backslash lets a comment go on, too: what is
-# written here counts in all. Its source: EnvironmentFile= in systemd.exec(5).
-
-
-_BLANK = " \t\r"
-
-
 class Assignment(NamedTuple):
     """A variable's value, and where its lines are: from their first sign up to the end of the last, without it."""
 
@@ -179,16 +92,31 @@ class Lines(NamedTuple):
     missing: str | None
 
 
-def parse_lines(text: str) -> Lines:
-    """Any text is such a file. What is no assignment gives nothing."""
+def read_environment(text: str) -> dict[str, str]:
+    """Return the variables of an environment file, as systemd reads it.
+
+    What is no name of a variable, as of a line that begins with export, gives none. Since version 254 a comment ends at
+    its line, whatever its last sign.
+    """
+    if "\0" in text:
+        return {}  # systemd does not read such a file
+    lines = parse_lines(text, long_comments=False)
+    return {line.name: line.value for line in lines.assignments if not _NO_VALUE.search(line.value)}
+
+
+def parse_lines(text: str, long_comments: bool = True) -> Lines:
+    """Read any text as such a file. What is no assignment gives nothing.
+
+    long_comments: as before version 254, where a backslash lets a comment go on: what is written has to count in all.
+    """
     reader = _Reader(text)
     found: list[Assignment] = []
     while reader.at < len(text):
         start = reader.at
-        if text[start] in _BLANK + "\n":
+        if text[start] in _SPACE:
             reader.at += 1
         elif text[start] in COMMENT:
-            reader.skip_comment()
+            reader.skip_comment(long_comments)
         else:
             line = reader.assignment(start)
             if line is not None:
@@ -231,66 +159,71 @@ class _Reader:
         self.at += len(sign)
         return sign
 
-    def skip_comment(self) -> None:
-        """A backslash before its end makes the next line a part of it."""
+    def skip_comment(self, goes_on: bool) -> None:
+        """goes_on: whether a backslash before its end makes the next line a part of it."""
         while self.at < len(self.text):
             sign = self._take()
-            if sign == "\n":
+            if sign in _NEWLINE:
                 return
-            if sign == "\\" and not self._take():
+            if goes_on and sign == "\\" and not self._take():
                 self.missing = "\n\n"
                 return
         self.missing = "\n"
 
     def assignment(self, start: int) -> Assignment | None:
         """The lines of a name and its value; None for any that has no such name."""
-        while self.at < len(self.text) and self.text[self.at] not in "=\n":
+        # Whatever is first belongs to the name.
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in "=" + _NEWLINE:
             self.at += 1
-        name = self.text[start : self.at].rstrip(_BLANK)
-        if self._take() != "=":
+        name = self.text[start : self.at].rstrip(_SPACE)
+        sign = self._take()
+        if sign != "=":
             # A line without a value: at the end of the text it has no end, either.
-            self.missing = "" if self.text[self.at - 1 : self.at] == "\n" else "\n"
+            self.missing = "" if sign else "\n"
             return None
         value, end = self._value()
         return Assignment(name, value, start, end) if NAME.fullmatch(name) else None
 
     def _value(self) -> tuple[str, int]:
-        """The value, and where its last line ends."""
-        # Blanks at the end are no part of it, but for those that were quoted or escaped.
-        value, kept, begun = "", 0, False
+        """The value, and where its last line ends.
+
+        Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
+        """
+        # How much of the value space at its end cannot be taken from.
+        value, kept, is_begun = "", 0, False
         while True:
             sign = self._take()
-            if not sign or sign == "\n":
+            if not sign or sign in _NEWLINE:
                 self.missing = "" if sign else "\n"
-                return value[:kept] + value[kept:].rstrip(_BLANK), self.at - len(sign)
+                return value[:kept], self.at - len(sign)
             if sign == "\\":
+                is_begun = True
                 sign = self._take()
                 if not sign:
                     self.missing = "\n\n"
                     return value, self.at
-                if sign != "\n":
-                    value += sign
-                    kept, begun = len(value), True
-            elif sign in "\"'" and not begun:
-                quoted = self._quoted(sign)
-                if quoted is None:
-                    self.missing = None
-                    return value, self.at
+                value += "" if sign in _NEWLINE else sign
+                kept = len(value)
+            elif sign in "\"'" and not is_begun:
+                quoted, is_ended = self._quoted(sign)
                 value += quoted
                 kept = len(value)
-            elif begun or sign not in _BLANK:
+                if not is_ended:
+                    self.missing = None
+                    return value, self.at
+            elif is_begun or sign not in _SPACE:
+                is_begun = True
                 value += sign
-                begun = True
+                kept = kept if sign in _SPACE else len(value)
 
-    def _quoted(self, quote: str) -> str | None:
-        """What is up to the next quote; None where there is none."""
+    def _quoted(self, quote: str) -> tuple[str, bool]:
+        """What is up to the next quote or the end, and whether there is a quote."""
         found = ""
         while True:
             sign = self._take()
-            if not sign:
-                return None
-            if sign == quote:
-                return found
+            if not sign or sign == quote:
+                return found, bool(sign)
             if sign == "\\" and quote == '"':
                 escaped = self._take()
                 sign = "" if escaped == "\n" else escaped if escaped in ESCAPED else sign + escaped

@@ -66,7 +66,7 @@ def test_the_value_that_counts(text: str, value: str | None) -> None:
         ("A=1", "A=9"),
         ("# A=1\n", "# A=1\nA=9\n"),
         ("B=1", "B=1\nA=9\n"),
-        ("B=1\r\nA=1\r\nC=1\r\n", "B=1\r\nA=9\nC=1\r\n"),
+        ("B=1\r\nA=1\r\nC=1\r\n", "B=1\r\nA=9\r\nC=1\r\n"),
         ("A=1\nA=2\nB=3\n", "A=1\nA=9\nB=3\n"),
         ("  A=1\\\n2\nB=3\n", "  A=9\nB=3\n"),
         # What would take the new line for its own is ended first.
