@@ -18,12 +18,12 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
-    first_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import Run, ansible_playbook, play
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.init import SERVICE_MANAGER, private_init
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from .kubelet_node import CHECKPOINT, STARTED, KubeletNode, saved
 
@@ -53,7 +53,7 @@ MEMORY_REFUSED = "start memory manager error: could not restore state from check
 def first_memory(policy: str, reserved: int = 0) -> str:
     """A first state, as the kubelet writes it."""
     machine = {0: {"memory": NODE_MEMORY * 1024}}
-    state = first_memory_state(MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine))
+    state = memory_state_after(None, MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine))
     return (state or b"").decode("ascii")
 
 

@@ -16,8 +16,9 @@ from typing import Any, Mapping
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import OverlaidTree, Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import minor_version
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start, states_after
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import predict_start
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import states_after
 
 ROOT = "/var/lib/kubelet"
 CONFIG = ROOT + "/config.yaml"

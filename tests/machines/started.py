@@ -21,8 +21,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from .kubelets import HEADER
 from .layered import write
@@ -69,4 +69,4 @@ def first_memory(root: Path) -> bytes:
     assert checked is not None
     config = memory_config(this_node, checked)
     assert config is not None
-    return first_memory_state(config) or b""
+    return memory_state_after(None, config) or b""

@@ -31,10 +31,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
-    first_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from .cgroups import SYSTEMD, V2, CPUFiles, Files, container_files, pod_path, write_cgroups, write_cpu
 from .kubelets import HEADER
@@ -71,7 +71,7 @@ def state(policy: str = "static", shared: str = "0,2-4,6-7", **own: str) -> byte
 def memory_state(policy: str, reserved: int = 0) -> bytes:
     """A first state of the memory manager on a machine of one NUMA node. reserved: in bytes."""
     machine = {0: {"memory": NODE_MEMORY * 1024}}
-    return first_memory_state(MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine)) or b""
+    return memory_state_after(None, MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine)) or b""
 
 
 def cgroups(own: str = "1,5", shared: str = "0,2-4,6-7", host: str = "0,4", kubepods: str = "") -> dict[str, Files]:

@@ -45,7 +45,6 @@ from ..state.acceptance import (
     STATIC,
     CPUManagerConfig,
     Judgement,
-    checkpoint_after,
     judge,
     readable,
     restore_state,
@@ -61,7 +60,6 @@ from ..state.memory_manager import (
     judge_memory,
     machine_differences,
     memory_owners,
-    memory_state_after,
 )
 from ..state.memory_manager import STATIC as STATIC_MEMORY
 from ..state.restored import (
@@ -691,25 +689,6 @@ def _if_kept(removal: Removal | None, found: Iterable[Finding | Unknown]) -> Ite
             yield Unknown(text % (entry.text, removal.source), entry.where)
         else:
             yield entry
-
-
-def states_after(node: Node) -> dict[str, bytes | None]:
-    """{path: content} of the managers' states after a start that comes up. Raises AssertionError for any other."""
-    checked = predict_start(node).checked
-    config = None if checked is None else checked.cpu_manager
-    if checked is None or config is None:
-        raise AssertionError("a kubelet that does not start")
-    memory, (checkpoint, memory_state) = memory_config(node, checked), _stored_states(node)
-    return {
-        node.checkpoint_path: checkpoint_after(_bytes(checkpoint), config),
-        node.memory_state_path: None if memory is None else memory_state_after(_bytes(memory_state), memory),
-    }
-
-
-def _bytes(content: bytes | Exception | None) -> bytes | None:
-    if isinstance(content, Exception):
-        raise AssertionError("a kubelet that does not start")
-    return content
 
 
 def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Mapping, NamedTuple, Tuple
 
 from .._base.errors import InputError, option
 from .._base.quantity import counted
@@ -385,23 +385,6 @@ def moves_between(view: KernelView, state: DynamicState) -> list[Move]:
         announce(key, _file(held))
     moves += [Move(REMOVE, key) for key in files if key not in wanted]
     return moves
-
-
-def apply_moves(view: KernelView, moves: Sequence[Move]) -> Iterator[KernelView]:
-    """What there is after each of these steps."""
-    shared, exclusive, files = view.shared, dict(view.exclusive), dict(view.files)
-    for move in moves:
-        if move.key is None:
-            shared = move.cpus
-        elif move.what == ANNOUNCE:
-            files[move.key] = ContainerFile(move.cpus, move.until)
-        elif move.what == EXCLUSIVE:
-            exclusive[move.key] = move.cpus
-        elif move.what == SHARE:
-            del exclusive[move.key]
-        else:
-            del files[move.key]
-        yield KernelView(shared, dict(exclusive), dict(files))
 
 
 def _file(held: Held) -> ContainerFile:

@@ -117,19 +117,6 @@ def check_checkpoint(content: bytes, config: CPUManagerConfig, container_ids: Co
     return state
 
 
-def checkpoint_after(content: bytes | None, config: CPUManagerConfig) -> bytes:
-    """What is in the file after a start with `content`, which the kubelet accepts, on a node without pods.
-
-    content: None, where there was no file.
-    """
-    from .writing import format_for, write_checkpoint
-
-    # Of containers that are not there, the CPUs go back.
-    if content is not None and not any(check_checkpoint(content, config).assignments.values()):
-        return content
-    return write_checkpoint(config.policy_name, first_state(config), format_for(config.minor, config.pod_level))
-
-
 def pooled_cpus(config: CPUManagerConfig, is_strict: bool = False) -> CPUSet:
     """The CPUs that shared pool and assignments must cover together. is_strict: whatever the option says."""
     return config.all_cpus - config.reserved if config.strict_reservation or is_strict else config.all_cpus

@@ -506,27 +506,6 @@ def judge_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> Mem
     return MemoryJudgement(ACCEPTED) if config.policy != STATIC else _judge_machine(state, config)
 
 
-def memory_state_after(content: bytes | None, config: MemoryConfig) -> bytes | None:
-    """What is in the file after a start with `content`, which the kubelet accepts; None where that is not known.
-
-    None as `content`: there was no file.
-    """
-    state = MemoryState("", {}, {}, {}) if content is None else restore_memory(content, config)
-    if content is not None and (config.policy != STATIC or state.machine):
-        return content
-    machine: dict[int, object] = {}
-    if config.policy == STATIC:
-        if config.machine is None:
-            return None
-        machine = first_machine(config.machine, config.reserved)
-    return write_memory(config, machine, state.pod_entries if config.pod_level else {})
-
-
-def first_memory_state(config: MemoryConfig) -> bytes | None:
-    """What a kubelet writes that finds no state; None where the machine's memory is not known and counts."""
-    return memory_state_after(None, config)
-
-
 def memory_owners(content: bytes) -> list[tuple[str, str]]:
     """[(pod UID, container)] of those that have memory of their own; none where that cannot be read."""
     return sorted(memory_amounts(content))

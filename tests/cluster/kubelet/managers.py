@@ -35,8 +35,8 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
     CPUManagerConfig,
     check_checkpoint,
 )
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import first_memory_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from ..node import MIRROR, PodHandler, Refusal
 from .configuration import StartError
@@ -89,7 +89,7 @@ class Managers(PodHandler):
         self._manager.state.stored |= content is None
         self._write()
         memory = memory_config(self.node, self.checked)
-        first = first_memory_state(memory) if memory_state is None and memory is not None else None
+        first = memory_state_after(None, memory) if memory_state is None and memory is not None else None
         if first is not None:
             self._replace(self.node.memory_state_path, first)
 

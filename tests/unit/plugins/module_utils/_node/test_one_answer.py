@@ -46,7 +46,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
     predict_start,
     predicted_starts,
     start_report,
-    states_after,
     with_states,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import wanted_settings
@@ -74,6 +73,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.any_node import (
 from ansible_collections.kubenode.cpu_manager.tests.machines.start import manager_config
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_machine
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import states_after
 
 # What depends on cgroups cannot be determined of them.
 WITHOUT_CGROUPS = ("1s4c2t", "2s1n2c+memory1")

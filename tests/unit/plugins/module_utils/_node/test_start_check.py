@@ -20,7 +20,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
     predict_configuration,
     predict_start,
     start_report,
-    states_after,
     with_states,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
@@ -35,6 +34,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.started import (
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHECKPOINT, MEMORY_STATIC, STATIC
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import MEMORY_STATE as MEMORY
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import states_after
 
 ASSUMED_VERSION = (
     "the version of the kubelet is not known: 1.36 is assumed, the newest whose answers were replayed; give"

@@ -24,11 +24,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_c
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
     MemoryStateError,
-    first_memory_state,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
 from ansible_collections.kubenode.cpu_manager.tests.machines.tree import NODE_MEMORY, write_machine, write_tree
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 FILE = "/var/lib/kubelet/memory_manager_state"
 OWNED = b'{"policyName":"Static","entries":{"uid-1":{"db":[{"type":"memory"}],"log":[{"type":"memory"}]}}}'
@@ -38,7 +38,7 @@ LOST = [{"pod": "uid-1", "container": "db"}, {"pod": "uid-1", "container": "log"
 NONE = MemoryConfig("None", {}, 36)
 KNOWN = MemoryConfig("Static", {0: {"memory": 1}}, 36, machine={0: {"memory": 1 << 30}})
 UNKNOWN = KNOWN._replace(machine=None, unknown="nobody tells")
-FIRST = first_memory_state(KNOWN)
+FIRST = memory_state_after(None, KNOWN)
 
 
 @pytest.mark.parametrize(

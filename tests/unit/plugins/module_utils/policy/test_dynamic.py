@@ -34,7 +34,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynami
     Key,
     Use,
     WantedContainer,
-    apply_moves,
     moves_between,
     view_of,
 )
@@ -43,6 +42,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.desc
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import kubelet_view
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 
+from .test_dynamic_state import apply_moves
 from .whole_cores import WHOLE_CORES, whole_cores
 
 LIVES = how_many("LIVES", 30, 1000)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any, Callable
+from typing import Any, Callable, Iterator, Sequence
 
 import pytest
 
@@ -26,7 +26,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynami
     Held,
     KernelView,
     Move,
-    apply_moves,
     moves_between,
     view_of,
 )
@@ -36,6 +35,23 @@ STATE = DynamicState(
     {("u2", "b"): Held(0b1100, 0b111100, 0b110000, 46.5), ("u1", "a"): Held(0b1000000, 0b1000000)},
     {10.0: 0b1100, 41.5: 0b1000011},
 )
+
+
+def apply_moves(view: KernelView, moves: Sequence[Move]) -> Iterator[KernelView]:
+    """Yield what there is after each of these steps."""
+    shared, exclusive, files = view.shared, dict(view.exclusive), dict(view.files)
+    for move in moves:
+        if move.key is None:
+            shared = move.cpus
+        elif move.what == ANNOUNCE:
+            files[move.key] = ContainerFile(move.cpus, move.until)
+        elif move.what == EXCLUSIVE:
+            exclusive[move.key] = move.cpus
+        elif move.what == SHARE:
+            del exclusive[move.key]
+        else:
+            del files[move.key]
+        yield KernelView(shared, dict(exclusive), dict(files))
 
 
 def test_a_state_is_read_back_from_json_in_its_order() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
-    first_memory_state,
     judge_memory,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 GIB = 1 << 30
 PATH = "/var/lib/kubelet/memory_manager_state"
@@ -51,7 +51,7 @@ TWO = MemoryConfig("Static", {0: {"memory": GIB}}, 36, machine={0: {"memory": 8 
 
 def state(config: MemoryConfig, entries: Any = None, **nodes: Any) -> bytes:
     """A first state, and what is other in it: {"node0": {...}} changes the member of a node or of its memory."""
-    data = json.loads(first_memory_state(config) or b"")
+    data = json.loads(memory_state_after(None, config) or b"")
     for name, changes in nodes.items():
         node = data["machineState"][name[len("node") :]]
         for key, value in changes.items():
@@ -73,4 +73,4 @@ def with_pods(content: bytes, **changes: Any) -> bytes:
     ).encode()
 
 
-V3 = first_memory_state(POLICY_STATIC._replace(minor=37)) or b""
+V3 = memory_state_after(None, POLICY_STATIC._replace(minor=37)) or b""

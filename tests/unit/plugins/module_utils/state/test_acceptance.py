@@ -20,7 +20,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
     StateError,
     check_checkpoint,
     check_state,
-    checkpoint_after,
     first_state,
     restore_state,
 )
@@ -34,6 +33,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.strategies import cpusets
 from ansible_collections.kubenode.cpu_manager.tests.machines.values import cpus
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import checkpoint_after
 
 
 def state(default: str, **containers: str) -> State:

@@ -22,12 +22,11 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_
     MemoryConfig,
     MemoryJudgement,
     MemoryStateError,
-    first_memory_state,
     judge_memory,
     memory_amounts,
     memory_owners,
-    memory_state_after,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from .memory_states import (
     FOUR_NODES_SUM,
@@ -51,18 +50,18 @@ from .memory_states import (
 
 @pytest.mark.parametrize("minor", [21, 33, 35, 36])
 def test_first_states_of_kubelets(minor: int) -> None:
-    assert first_memory_state(POLICY_NONE._replace(minor=minor)) == NONE
-    assert first_memory_state(POLICY_STATIC._replace(minor=minor)) == STATIC
+    assert memory_state_after(None, POLICY_NONE._replace(minor=minor)) == NONE
+    assert memory_state_after(None, POLICY_STATIC._replace(minor=minor)) == STATIC
 
 
 def test_first_state_with_pod_level_managers() -> None:
-    assert first_memory_state(MemoryConfig("None", {}, 36, pod_level=True)) == NONE_PODS
-    assert first_memory_state(MemoryConfig("None", {}, 35, pod_level=True)) == NONE
+    assert memory_state_after(None, MemoryConfig("None", {}, 36, pod_level=True)) == NONE_PODS
+    assert memory_state_after(None, MemoryConfig("None", {}, 35, pod_level=True)) == NONE
 
 
 def test_nodes_are_written_in_the_order_of_texts_and_summed_in_that_of_numbers() -> None:
     machine = {node: {"memory": 64 * GIB} for node in (0, 8, 16, 24)}
-    content = first_memory_state(MemoryConfig("Static", {0: {"memory": 400 << 20}}, 36, machine=machine)) or b""
+    content = memory_state_after(None, MemoryConfig("Static", {0: {"memory": 400 << 20}}, 36, machine=machine)) or b""
     data = json.loads(content)
     assert list(data["machineState"]) == ["0", "16", "24", "8"]
     assert data["checksum"] == FOUR_NODES_SUM
@@ -71,24 +70,24 @@ def test_nodes_are_written_in_the_order_of_texts_and_summed_in_that_of_numbers()
 def test_huge_pages_are_not_memory_for_pods() -> None:
     machine = {0: {"memory": 8 * GIB, "hugepages-1Gi": 3 * GIB, "hugepages-2Mi": 0}}
     config = MemoryConfig("Static", {0: {"memory": GIB, "hugepages-1Gi": GIB}}, 36, machine=machine)
-    data = json.loads(first_memory_state(config) or b"")
+    data = json.loads(memory_state_after(None, config) or b"")
     tables = data["machineState"]["0"]["memoryMap"]
     assert list(tables) == ["hugepages-1Gi", "hugepages-2Mi", "memory"]
     assert (tables["memory"]["allocatable"], tables["hugepages-1Gi"]["allocatable"]) == (4 * GIB, 2 * GIB)
-    assert reason(first_memory_state(config) or b"", config) == ""
+    assert reason(memory_state_after(None, config) or b"", config) == ""
 
 
 def test_more_is_reserved_than_a_node_has() -> None:
     """Go subtracts 64 bits without a sign, and the kubelet starts."""
     config = POLICY_STATIC._replace(machine={0: {"memory": 0}})
-    content = first_memory_state(config) or b""
+    content = memory_state_after(None, config) or b""
     assert json.loads(content)["machineState"]["0"]["memoryMap"]["memory"]["free"] == (1 << 64) - (500 << 20)
     assert reason(content, config) == ""
 
 
 def test_a_first_state_of_an_unknown_machine() -> None:
-    assert first_memory_state(POLICY_STATIC._replace(machine=None)) is None
-    assert first_memory_state(POLICY_NONE._replace(machine=None)) == NONE
+    assert memory_state_after(None, POLICY_STATIC._replace(machine=None)) is None
+    assert memory_state_after(None, POLICY_NONE._replace(machine=None)) == NONE
 
 
 def test_a_state_stays_as_it_is() -> None:
@@ -231,7 +230,7 @@ def test_whatever_the_machine_its_first_state_is_accepted_and_no_other() -> None
         reserved = {node: {kind: rng.randrange(1, 1 << 30)} for node in nodes for kind in machine[node]}
         for minor, pods in ((33, False), (36, False), (36, True), (37, False), (37, True)):
             config = MemoryConfig("Static", reserved, minor, pods, machine)
-            content = first_memory_state(config) or b""
+            content = memory_state_after(None, config) or b""
             assert judge_memory(content, config) == MemoryJudgement(ACCEPTED)
             assert memory_state_after(content, config) == content
             node, kind = rng.choice([(node, kind) for node in nodes for kind in machine[node]])

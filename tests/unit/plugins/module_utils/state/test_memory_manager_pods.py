@@ -13,9 +13,8 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,
-    first_memory_state,
-    memory_state_after,
 )
+from ansible_collections.kubenode.cpu_manager.tests.support.states_after import memory_state_after
 
 from .memory_states import (
     CORRUPTED,
@@ -35,7 +34,7 @@ from .memory_states import (
 
 def test_blocks_of_a_whole_pod_count_in_place_of_its_containers() -> None:
     """With the gate alone; the checksum of 0 is one of the format without pods, of which those of pods are left."""
-    content = with_pods(first_memory_state(PODS) or b"", checksum=0)
+    content = with_pods(memory_state_after(None, PODS) or b"", checksum=0)
     assert reason(content, PODS) == ""
     assert reason(content, PODS._replace(pod_level=False)) == OTHER_MACHINE
 
