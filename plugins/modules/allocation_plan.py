@@ -549,7 +549,6 @@ from ..module_utils._base.tree import Tree
 from ..module_utils._containers.pods import Pod, pods_from_manifests
 from ..module_utils._kubelet.configuration import Configuration
 from ..module_utils._node.allocation import (
-    OtherManagers,
     Question,
     compare_plans,
     default_configuration,
@@ -558,6 +557,7 @@ from ..module_utils._node.allocation import (
 from ..module_utils._node.module import DEVICES, KUBELET, node_of
 from ..module_utils._node.node import Node
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
+from ..module_utils.policy.hints import OtherManagers
 from ..module_utils.topology.description import describe_machine
 from ..module_utils.topology.model import Topology
 

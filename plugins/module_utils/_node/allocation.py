@@ -25,7 +25,7 @@ from ..cpuset import CPUSet, count_bits
 from ..policy.assignment import EndlessDistributionError
 from ..policy.dynamic import DYNAMIC, DynamicPolicy
 from ..policy.dynamic_state import DynamicRules
-from ..policy.hints import NONE, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, TopologyManager
+from ..policy.hints import NONE, RESTRICTED, SINGLE_NUMA_NODE, HintProvider, OtherManagers, TopologyManager
 from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
@@ -200,20 +200,6 @@ _NAMED = 10
 
 # The policy that the settings give to the kubelet.
 KUBELET = "kubelet"
-
-
-class OtherManagers(NamedTuple):
-    """What of a node decides beside CPUs.
-
-    memory: {NUMA node: {"memory" or "hugepages-...": bytes}}, None where it is not known. memory_state, device_state:
-    the files memory_manager_state and kubelet_internal_checkpoint, None where there is none. devices: [{"resource",
-    "count", "numa_nodes"}], of each resource that is named all devices.
-    """
-
-    memory: Mapping[int, Mapping[str, int]] | None = None
-    memory_state: bytes | None = None
-    devices: Sequence[Mapping[str, Any]] = ()
-    device_state: bytes | None = None
 
 
 class Question(NamedTuple):

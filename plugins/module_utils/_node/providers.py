@@ -18,7 +18,7 @@ from .._containers.pods import Pod
 from .._kubelet.start.amount import BINARY, Amount
 from ..cpuset import iterate_bits
 from ..policy.devices import Device, DeviceManager, Owned
-from ..policy.hints import NONE, HintProvider
+from ..policy.hints import NONE, HintProvider, OtherManagers
 from ..policy.memory import StaticMemory, has_own_memory, is_memory, requested_memory
 from ..state.memory_manager import MEMORY, REFUSED, STATIC, MemoryConfig, judge_memory, restore_memory
 from ..state.restored import DamageError, DeviceState, read_devices
@@ -26,7 +26,6 @@ from .beside_cpus import all_in_use, device_masks, devices_in_use, rows_of
 
 if TYPE_CHECKING:
     from .._kubelet.start.findings import Checked
-    from .allocation import OtherManagers
 
 # Whose names no device plugin may have.
 _NATIVE = "kubernetes.io/"

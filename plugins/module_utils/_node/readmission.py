@@ -22,6 +22,7 @@ from .._kubelet.gates import Gates
 from ..cpuset import CPUSet
 from ..policy.assignment import EndlessDistributionError
 from ..policy.devices import Device, DeviceManager, Owned
+from ..policy.hints import OtherManagers
 from ..policy.manager import CPU, Admission, CPUManager
 from ..state.acceptance import readable
 from ..state.assignments import State
@@ -30,7 +31,6 @@ from ..state.restored import DamageError, DeviceState, read_devices
 from .allocation import (
     ENDLESS,
     KUBELET,
-    OtherManagers,
     Question,
     Room,
     allocatable,

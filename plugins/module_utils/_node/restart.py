@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Mapping, Sequence
 from .._base.errors import RefusedError, option
 from .._base.tree import OverlaidTree
 from .._containers.pods import pods_from_manifests
-from .allocation import OtherManagers, Question
+from ..policy.hints import OtherManagers
+from .allocation import Question
 from .beside_cpus import device_checkpoint, memory_for_plan
 from .pods_seen import pods_seen
 from .readmission import Fate, Written, fates_of, loss_notes

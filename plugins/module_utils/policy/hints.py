@@ -10,7 +10,7 @@ Source: pkg/kubelet/cm/topologymanager (policy.go and its policies, numa_info.go
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Collection, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple, Sequence
 
 from .._base.errors import GoError, KubeletError
 from .._base.golang import read_integer
@@ -40,6 +40,20 @@ class Hint(NamedTuple):
 
     mask: int | None
     preferred: bool
+
+
+class OtherManagers(NamedTuple):
+    """What is known of the managers of a node that give hints beside the CPU manager.
+
+    memory: {NUMA node: {"memory" or "hugepages-...": bytes}}, None where it is not known. memory_state, device_state:
+    the files memory_manager_state and kubelet_internal_checkpoint, None where there is none. devices: [{"resource",
+    "count", "numa_nodes"}], of each resource that is named all devices.
+    """
+
+    memory: Mapping[int, Mapping[str, int]] | None = None
+    memory_state: bytes | None = None
+    devices: Sequence[Mapping[str, Any]] = ()
+    device_state: bytes | None = None
 
 
 class HintProvider:

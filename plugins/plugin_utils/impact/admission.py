@@ -22,7 +22,6 @@ from ...module_utils._kubelet.gates import Gates
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
 from ...module_utils._kubelet.start.findings import other_host
 from ...module_utils._node.allocation import (
-    OtherManagers,
     Question,
     default_configuration,
     plan_allocations,
@@ -32,7 +31,7 @@ from ...module_utils._node.beside_cpus import given_memory
 from ...module_utils._node.drift import START_KUBELET
 from ...module_utils._rollout.rollout_plan import needs_drain
 from ...module_utils.cpuset import CPUSet
-from ...module_utils.policy.hints import NONE, POD
+from ...module_utils.policy.hints import NONE, POD, OtherManagers
 from ...module_utils.state.acceptance import STATIC
 from ...module_utils.topology.model import Topology
 from ..report.answers import LARGEST_ANSWER, line, mapping

@@ -49,7 +49,7 @@ class Beside(NamedTuple):
     """What decides on a pod beside its CPUs, under each policy: the kubelet's topology manager, memory and devices.
 
     numa_memory: the memory of each NUMA node in bytes, of which the Static memory manager gives each Guaranteed pod its
-    own; None without that one. reserved_memory: what it keeps of them. devices: as allocation.OtherManagers has them.
+    own; None without that one. reserved_memory: what it keeps of them. devices: as hints.OtherManagers has them.
     """
 
     topology_policy: str = NO_ALIGNMENT

@@ -12,9 +12,9 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import (
-    OtherManagers,
     plan_allocations,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import OtherManagers
 from ansible_collections.kubenode.cpu_manager.tests.machines.device_checkpoint import GPU
 from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._node.test_allocation_running import (
     DEVICES,

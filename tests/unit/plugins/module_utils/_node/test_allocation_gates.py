@@ -14,10 +14,10 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pod_from_manifest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import Configuration
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import (
-    OtherManagers,
     plan_allocations,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import OtherManagers
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import (
-    OtherManagers,
     Question,
     default_configuration,
     plan_allocations,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmission import KEEPS, Written, fates_of
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import OtherManagers
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import MemoryConfig

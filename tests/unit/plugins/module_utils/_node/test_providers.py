@@ -17,7 +17,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.findings import Host
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import (
-    OtherManagers,
     Question,
     default_configuration,
     plan_allocations,
@@ -26,6 +25,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.beside_
     given_memory,
     memory_for_plan,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import OtherManagers
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.memory_manager import (
     MemoryConfig,

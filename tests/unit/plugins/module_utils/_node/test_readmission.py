@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import Configuration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import OtherManagers, Question
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import Question
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmission import (
     Fate,
@@ -20,6 +20,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmis
     loss_notes,
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.hints import OtherManagers
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.memory import StaticMemory
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
