@@ -7,8 +7,8 @@
 The nodes have Python's standard library and nothing else. This reader gives the value and, for an editor, where in
 the text each value and each key stands. Scalars are read as in YAML 1.1: C(yes), C(y) and C(on) are booleans, C(010)
 is 8, C(0-3) and C(10s) are texts, and a number without a fraction is an integer, also C(110.0), as it becomes JSON.
-Of a key that is there twice the later one counts, of several documents the first. This file reads what nearly all
-files have; anything else, and what is wrong, is left to yaml_rare, which takes longer to load. Source:
+If a key occurs twice, the later value wins. Only the first document is read. This file reads what nearly all
+files have; anything else, and what is wrong, is left to yaml_composer, which takes longer to load. Source:
 sigs.k8s.io/yaml (goyaml.v2: resolve.go, decode.go, scannerc.go).
 """
 

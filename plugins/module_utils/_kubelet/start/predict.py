@@ -40,7 +40,7 @@ TEXT, SWITCH, DURATION, TEXTS, SWITCHES, LIST = "text", "switch", "duration", "t
 # Only as the zero that stands for the default.
 ZERO = "zero"
 
-# Of these any value of the right type is taken, or judged in checks/ later.
+# Of these any value of the right type is taken, or judged by checks.py later.
 _BY_KIND: Mapping[str, str] = {
     TEXT: (
         "cgroupRoot clusterDomain containerLogMaxSize containerRuntimeEndpoint cpuManagerPolicy"
