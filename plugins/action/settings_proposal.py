@@ -18,7 +18,7 @@ from ..plugin_utils.proposal.files import FORMS, api_objects, is_edited, proposa
 from ..plugin_utils.proposal.groups import NodeGroup, conflicts, group_nodes, judge, read_nodes
 from ..plugin_utils.proposal.settings import ALIGNMENTS, WORKLOADS, SettingsWish, arguments
 from ..plugin_utils.report.answers import mapping
-from ..plugin_utils.report.host_use import cpu_count
+from ..plugin_utils.report.host_use import ReservedAmounts, cpu_count, reserved_memory
 from ..plugin_utils.report.results import put_file
 from ..plugin_utils.report.trend import read_history, verdicts
 
@@ -113,10 +113,11 @@ class ActionModule(ControllerAction):
         return {"changed": bool(changed), "files": [*changed], "diff": diffs}
 
 
-def reserved_of(plan: Mapping[str, Any]) -> int:
-    """How many CPUs a node reserves with what is wanted, by its answer to rollout_info."""
+def reserved_of(plan: Mapping[str, Any]) -> ReservedAmounts:
+    """What a node reserves with what is wanted, by its answer to rollout_info."""
     wanted, cpus = mapping(plan.get("wanted")), mapping(plan.get("cpus"))
-    return cpu_count(wanted.get("reserved_system_cpus") or cpus.get("reserved_wanted") or cpus.get("reserved"))
+    count = cpu_count(wanted.get("reserved_system_cpus") or cpus.get("reserved_wanted") or cpus.get("reserved"))
+    return ReservedAmounts(count, reserved_memory(plan.get("found"), wanted))
 
 
 def _wishes(given: Given) -> dict[str, SettingsWish]:

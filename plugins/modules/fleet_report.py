@@ -71,8 +71,8 @@ options:
         two columns, take the look C(throttling). A cell that a program for tables would take for a formula begins with
         an apostrophe.
       - V(where) is the same, shown, of the pods of O(pod).
-      - V(reservations) is shown. It says of each node whether its reserved CPUs are enough for what its host used
-        between the reports of O(history), all with the look C(throttling).
+      - V(reservations) is shown. It says of each node whether its reserved CPUs and memory are enough for what its host
+        used between the reports of O(history), all with the look C(throttling).
       - V(markdown) is C(drift.md), for a ticket or a pull request. With O(history) it has the earlier reports, too.
       - V(table) is shown, as plain text; so is V(lines), with one line for each node, or for nodes alike.
       - V(trend) is shown, too. It has the reports of O(history) and this one side by side, with a line for each check,

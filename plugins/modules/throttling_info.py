@@ -261,7 +261,9 @@ host:
       type: int
       sample: 120000000
     memory_bytes:
-      description: The memory of the cgroups beside those of pods. None with version 1 of cgroups.
+      description:
+        - The memory in use, by the kernel, too, without that of pods, huge pages, and what is kept of files that nobody
+          has read for a while. The kubelet counts it in this way. None where it cannot be read.
       type: int
       sample: 2147483648
 findings:

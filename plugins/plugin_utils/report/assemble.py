@@ -42,7 +42,7 @@ from .answers import (
     why_unread,
 )
 from .checks import CHECKS, DANGER, LOOKS, NOTE, SEVERITIES, THROTTLING, Check, check_of_subject
-from .host_use import cpu_count, host_use_of
+from .host_use import ReservedAmounts, cpu_count, host_use_of, reserved_memory
 from .looks import shown_looks, source_of
 from .results import Problem, Result
 from .shapes import (
@@ -636,7 +636,8 @@ def _node(result: Result, terms: ReportTerms, groups: Groups) -> MeasuredNode:
         node["looks"] = looks
     counters = mapping(mapping(mapping(result.looks).get(THROTTLING)).get("host"))
     cpus = mapping(answer.get("cpus"))
-    use = host_use_of(counters, cpu_count(cpus.get("online")), cpu_count(cpus.get("reserved")))
+    reserved = ReservedAmounts(cpu_count(cpus.get("reserved")), reserved_memory(answer.get("found")))
+    use = host_use_of(counters, cpu_count(cpus.get("online")), reserved)
     if use is not None:
         node["host_use"] = use
     places = places_of(result, answer)

@@ -100,7 +100,7 @@ class ContainerPlace(TypedDict):
 
 
 class HostUse(TypedDict):
-    """Counters of what the host's part of a node has used, as throttling_info returns them, and CPUs: all, reserved."""
+    """What the host's part of a node has used, as throttling_info counts it; its CPUs, and what it reserves."""
 
     boot: str
     uptime: float
@@ -110,6 +110,7 @@ class HostUse(TypedDict):
     memory_bytes: int | None
     cpus: int
     reserved: int
+    reserved_memory_bytes: int | None
 
 
 class MeasuredNode(ReportedNode, total=False):

@@ -17,7 +17,7 @@ from ...module_utils._base.quantity import counted
 from .answers import CLEAN, line, mapping, seconds_of
 from .assemble import UNCOMPARED_STATES, items_of, read_report
 from .checks import NOTE
-from .host_use import host_use_of, verdict_of
+from .host_use import Reading, ReservedAmounts, amount, host_use_of, verdicts_of
 from .shapes import HostUse, Report
 from .terminal import ages_of, cell
 
@@ -81,29 +81,34 @@ def point_of(report: Mapping[str, object]) -> Point:
 def _host_uses(report: Mapping[str, object]) -> Iterator[tuple[str, HostUse]]:
     for node in map(mapping, items_of(report, "nodes")):
         use = mapping(node.get("host_use"))
-        found = host_use_of(use, _count(use.get("cpus")), _count(use.get("reserved")))
+        reserved = ReservedAmounts(_count(use.get("reserved")), amount(use.get("reserved_memory_bytes")))
+        found = host_use_of(use, _count(use.get("cpus")), reserved)
         if found is not None:
             yield line(node.get("host")), found
 
 
-def verdicts(points: Sequence[Point], reserved: Mapping[str, int]) -> list[str]:
-    """A line for each of these hosts of which a report knows what its host uses: whether so many CPUs are enough.
+def verdicts(points: Sequence[Point], reserved: Mapping[str, ReservedAmounts]) -> list[str]:
+    """What is said of each of these hosts of which a report knows what its host uses: whether so much is enough.
 
-    points: in order. reserved: {host: how many CPUs are to be reserved}.
+    points: in order. reserved: {host: what is to be reserved}.
     """
     lines = []
-    for host, count in reserved.items():
-        readings = [point.host_uses[host] for point in points if host in point.host_uses]
+    for host, wanted in reserved.items():
+        readings = [Reading(point.made, point.host_uses[host]) for point in points if host in point.host_uses]
         if readings:
-            lines.append("%s: %s" % (host, verdict_of([*readings[:-1], {**readings[-1], "reserved": count}])))
+            lines += ["%s: %s" % (host, said) for said in verdicts_of(readings, wanted)]
     return lines
 
 
 def reservations(report: Report, history: Sequence[Point]) -> str:
-    """A line for each node of which the report knows what its host uses: whether what is reserved is enough."""
+    """What is said of each node of which the report knows what its host uses: whether what is reserved is enough."""
     now = point_of(report)
     points = [*(point for point in history if point.made < now.made), now]
-    lines = verdicts(points, {host: now.host_uses[host]["reserved"] for host in sorted(now.host_uses)})
+    reserved = {
+        host: ReservedAmounts(use["reserved"], use["reserved_memory_bytes"])
+        for host, use in sorted(now.host_uses.items())
+    }
+    lines = verdicts(points, reserved)
     return "\n".join(lines) or "no node was looked at for throttling, which reads what its host uses"
 
 
