@@ -35,6 +35,8 @@ SHARE ?=
 STRICT ?=
 # A directory with the programs of another Kubernetes than the one that is built here.
 KUBERNETES ?=
+# Where it is 1, what is run with a version of Kubernetes is written down when it passes.
+RECORD ?=
 # For `make mutants`: of what, all without it; how many changes of each area, all with 0; and which.
 AREA ?=
 SAMPLE ?= 40
@@ -60,6 +62,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
 export STRICT
 export KUBERNETES
+export RECORD
 export JOBS
 # Kept for the next clone.
 export MYPY_CACHE_DIR := $(HOME)/.cache/kubenode-cpu-manager/mypy

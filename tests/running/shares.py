@@ -78,6 +78,7 @@ SHARES = {
     4: Share(
         "kubelets, and bad days of a cluster",
         (
+            "tests/cluster/test_any_version.py",
             "tests/cluster/test_bad_days.py",
             "tests/cluster/test_trial.py",
             "tests/cluster/test_binaries.py",

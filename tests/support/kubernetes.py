@@ -45,6 +45,28 @@ FLAGS = {
 APIS = {"PodDisruptionBudget": (Belongs("policy/v1beta1", last=20), Belongs("policy/v1", first=21))}
 # (field, value) of the kubelet's configuration: from 1.35 on it refuses cgroup v1 otherwise.
 FIELDS = (Belongs(("failCgroupV1", False), first=31),)
+# Of the API of pod resources, v1, what tests ask for.
+POD_RESOURCES = (Belongs("List", first=20), Belongs("GetAllocatableResources", first=23))
+# Options of the static policy that need no gate of alpha.
+OPTIONS = (Belongs(("full-pcpus-only", "true"), first=23),)
+# {what a metric of the kubelet counts: its name}
+METRICS = {
+    "containers with CPUs of their own": (Belongs("kubelet_cpu_manager_pinning_requests_total", first=26),),
+    "their CPUs": (Belongs("kubelet_cpu_manager_exclusive_cpu_allocation_count", first=32),),
+    "thousandths of CPUs in the shared pool": (Belongs("kubelet_cpu_manager_shared_pool_size_millicores", first=32),),
+}
+# Fields with which it decides on pods as a whole.
+WHOLE_PODS = (
+    Belongs(("featureGates", {"PodLevelResourceManagers": True}), first=36),
+    Belongs(("topologyManagerPolicy", "best-effort"), first=36),
+    Belongs(("topologyManagerScope", "pod"), first=36),
+)
+# Fields with which the kubelet reserves memory on the only NUMA node, without a gate of alpha.
+RESERVED_MEMORY = (
+    Belongs(("memoryManagerPolicy", "Static"), first=22),
+    Belongs(("systemReserved", {"memory": "64Mi"}), first=22),
+    Belongs(("reservedMemory", [{"numaNode": 0, "limits": {"memory": "64Mi"}}]), first=22),
+)
 # {case of test_real_kubelet: how the kubelet says it, where the versions that we predict use other words}
 WORDS = {
     "no-list": (
@@ -125,3 +147,7 @@ def version_of(program: Path) -> str:
 def minor_of(version: str) -> int:
     """20 of 1.20.2."""
     return int(version.split(".")[1])
+
+
+if __name__ == "__main__":
+    print(version())

@@ -12,6 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.versions import (
+    NEWEST_READ_MINOR,
+    OLDEST_READ_MINOR,
+)
+from ansible_collections.kubenode.cpu_manager.tests.cluster import versions_run
+from ansible_collections.kubenode.cpu_manager.tests.cluster.binaries import CONTROL_PLANE, KUBELET, PACKAGED
 from ansible_collections.kubenode.cpu_manager.tests.matrix.cores import ROOT, supported
 from ansible_collections.kubenode.cpu_manager.tests.matrix.pages import PAGE, README, Row, cores_of, pages
 from ansible_collections.kubenode.cpu_manager.tests.support.pythons import VERSIONS
@@ -55,3 +61,21 @@ def test_every_set_of_pythons_can_be_read_again(tmp_path: Path) -> None:
                 copy = tmp_path / path.name
                 copy.write_text(text, encoding="utf-8")
                 assert cores_of(copy) == {"2.99": Row(some, VERSIONS)}
+
+
+def test_the_page_has_the_versions_of_kubernetes_that_were_run() -> None:
+    found = versions_run.read()
+    assert found
+    assert {name for names in found.values() for name in names} <= set(versions_run.SHOWN)
+    assert PAGE.read_text("utf-8") == versions_run.page(found)
+
+
+def test_the_workflow_runs_each_version_of_kubernetes_that_is_known() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/kubernetes.yml").read_text("utf-8"))
+    (job,) = workflow["jobs"].values()
+    minors = range(OLDEST_READ_MINOR, NEWEST_READ_MINOR + 1)
+    assert job["strategy"]["matrix"]["kubernetes"] == ["1.%d" % minor for minor in minors]
+    (getting,) = (step["run"] for step in job["steps"] if "https" in step.get("run", ""))
+    assert "sha256sum --check" in getting
+    for program in (*KUBELET, *CONTROL_PLANE):
+        assert program in PACKAGED or program in getting

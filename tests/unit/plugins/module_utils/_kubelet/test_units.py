@@ -155,9 +155,9 @@ def test_a_unit_counts_only_where_no_distribution_is_known(root: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "mode", "version"),
     [
-        ("/opt/bin/kubelet", 0o755, "1.20.2"),
+        ("/opt/bin/kubelet", 0o755, "1.33.1"),
         ("/opt/bin/kubelet", 0o777, ""),
-        ("/usr/local/bin/k3s server", 0o755, "1.20.2"),
+        ("/usr/local/bin/k3s server", 0o755, "1.33.1"),
         # It would be started.
         ("/usr/bin/snap run microk8s.daemon-kubelite", 0o755, ""),
     ],
@@ -176,7 +176,7 @@ def test_the_program_of_the_unit_says_its_version_if_it_is_roots(
 
     def run(arguments: Sequence[str]) -> str:
         asked.append(arguments)
-        return "Kubernetes v1.20.2"
+        return "Kubernetes v1.33.1"
 
     distribution = installation.distribution._replace(services=("kubelet",))
     assert stopped_version(tree, distribution, run) == version
