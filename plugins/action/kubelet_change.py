@@ -19,7 +19,10 @@ from ..plugin_utils.report.answers import text
 _MODULE = "kubenode.cpu_manager.kubelet_change"
 # What of a plan the node needs.
 _OF_PLAN = frozenset(
-    ("actions", "drains", "drift", "files", "found_refusal", "journal", "kubelet", "refusals", "runtime", "trial")
+    (
+        *("actions", "drains", "drift", "files", "found_refusal", "journal", "judged", "kubelet", "managers"),
+        *("refusals", "runtime", "trial"),
+    )
 )
 # Seconds for which each call waits for the change, the last again and again: a kubelet has to be well for 20.
 _PATIENCE = (10, 30, 60)
@@ -50,7 +53,7 @@ class ActionModule(PodsAction):
                 time.sleep(_PAUSE)
                 continue
             if not result.get("running"):
-                return result
+                return _with_reason(result, plan, bool(given.get("drained")))
             number += 1
             deadline = deadline or time.monotonic() + 2 * float(given.get("timeout", 0)) + _BESIDE
             if time.monotonic() > deadline:
@@ -60,3 +63,17 @@ class ActionModule(PodsAction):
             if step and step != shown:
                 shown = step
                 Display().display("%s: %s" % (task_vars["inventory_hostname"], text(str(step)[:100])))
+
+
+def _with_reason(result: dict[str, Any], plan: Any, is_drained: bool) -> dict[str, Any]:
+    """The result of a call; its message names the node, and containers without their CPUs are a failure.
+
+    A node that was drained is brought back into the cluster first.
+    """
+    left_over = result.get("left_over")
+    if left_over and not is_drained and not result.get("failed"):
+        problem = "the node was changed, but %s" % text(str(left_over))
+        result = {**result, "failed": True, "problem": problem, "outcome": "", "undone": False, "msg": problem}
+    if result.get("failed") and isinstance(plan, Mapping) and plan.get("node"):
+        result["msg"] = "%s: %s" % (text(str(plan["node"])), result.get("msg") or "it failed without a message")
+    return result

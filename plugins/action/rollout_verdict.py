@@ -37,14 +37,18 @@ from ..plugin_utils.report.results import put_file
 from ..plugin_utils.rollout.pods import controller_of
 from ..plugin_utils.rollout.schedule import MOST_SECONDS, FleetToChange, schedule_of, schedule_text, shape_of
 from ..plugin_utils.rollout.scheduling import shortage
-from ..plugin_utils.rollout.texts import plan_text
+from ..plugin_utils.rollout.texts import change_summary, plan_text
 from ..plugin_utils.rollout.verdict import (
+    Choice,
     PlannedHost,
     Run,
     choose_rollout,
     cluster_need,
+    gate_of,
     in_service_error,
     may_have_pods,
+    plan_back,
+    refusal,
     refuse_lost,
     refuse_shortage,
     rough_warning,
@@ -53,10 +57,14 @@ from ..plugin_utils.rollout.verdict import (
 from ..plugin_utils.scope import changes
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "step": {"type": "str", "required": True, "choices": ["choose", "plan", "cluster", "batch", "recover"]},
+    "step": {
+        "type": "str",
+        "required": True,
+        "choices": ["plan", "role", "node", "cluster", "batch", "recover", "sum"],
+    },
     "change": {"type": "str", "choices": ["rollout", "repair", "rollback"], "default": "rollout"},
     "rollback_of": {"type": "str", "default": ""},
-    "told": {"type": "str", "default": ""},
+    "done_so_far": {"type": "str", "default": ""},
     "skip_hosts_without_kubelet": {"type": "bool", "default": False},
     "max_fail_percentage": {"type": "int", "default": 0},
     "fleet": {"type": "list", "elements": "str", "default": []},
@@ -101,29 +109,54 @@ class ActionModule(GuardedAction):
         if wrong:
             raise wrong
         steps = {
-            "choose": self._choose,
             "plan": self._plan,
+            "role": self._role,
+            "node": self._node,
             "cluster": self._look,
             "batch": self._batch,
             "recover": self._recover,
+            "sum": self._sum,
         }
         return {"changed": False, **steps[given["step"]](given, task_vars)}
 
-    def _choose(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        choice = choose_rollout(_Hosts(task_vars).plans(), _now(), given["rollback_of"])
+    def _plan(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        # What nodes say of their rollouts decides once, and before anything is taken back.
+        choice = Choice("", "", "")
+        if given["change"] == "rollback":
+            choice = choose_rollout(_Hosts(task_vars, "").plans(), _now(), given["rollback_of"])
         if choice.problem:
             raise RefusedError(choice.problem)
-        return {"rollout": choice.rollout, "told": choice.told}
-
-    def _plan(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        hosts = _Hosts(task_vars)
+        hosts = _Hosts(task_vars, choice.rollout)
         need = cluster_need(map(hosts.__getitem__, task_vars["ansible_play_hosts"]))
-        back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (given["rollback_of"], given["told"])
+        back = "Going back to what was before the rollout of %s (UTC): %s.\n" % (choice.rollout, choice.told)
         asks_settings = given["change"] == "rollout"
         plan = plan_text(collect(hosts.plans()), given["skip_hosts_without_kubelet"], asks_settings)
-        told = back + plan if given["told"] else plan
-        keep_order({"changing": [host for host, plan in hosts.plans().items() if changes(plan)]})
-        return {"run": _now(), "told": told, **need._asdict()}
+        told = back + plan if choice.told else plan
+        skip, every = given["skip_hosts_without_kubelet"], task_vars["ansible_play_hosts_all"]
+        gate = gate_of(hosts, every, task_vars["ansible_play_hosts"], skip, given["max_fail_percentage"])
+        changing = [host for host in every if changes(hosts[host].plan) and host not in gate.refused]
+        needs_cluster = any(hosts[host].needs_cluster for host in changing)
+        keep_order({"changing": changing, "needs_cluster": needs_cluster, "refused": gate.asked})
+        return {"run": _now(), "of": hosts.run, "rollback_of": choice.rollout, "told": told, **need._asdict()}
+
+    def _role(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        found = self._plan(given, task_vars)
+        if found["hosts"]:
+            lacking = self._lacking((found["purpose"], found["alternative"]), task_vars)
+            return lacking or found
+        return found
+
+    def _lacking(self, need: tuple[str, str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of the task where what is needed cannot be done; empty otherwise. need: (purpose, alternative)."""
+        found = self.run_module(_CHECK, _CHECK, {"purpose": need[0], "alternative": need[1]}, task_vars)
+        return found if "collection" not in found or found.get("failed") else {}
+
+    def _node(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        plan = _Hosts(task_vars)[task_vars["inventory_hostname"]].plan
+        reasons = refusal(plan, given["skip_hosts_without_kubelet"], given["done_so_far"])
+        if reasons:
+            raise RefusedError(reasons)
+        return {}
 
     def _batch(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         hosts, every = _Hosts(task_vars), task_vars["ansible_play_hosts_all"]
@@ -153,10 +186,10 @@ class ActionModule(GuardedAction):
         needs = [(given["purpose"], given["alternative"])] if given["purpose"] else []
         needs += [_IMPACT_NEED] if given["impact"] and given["impact_from"] == API else []
         needs += [_SCHEDULE_NEED] if given["schedule"] and given["purpose"] else []
-        for purpose, alternative in needs:
-            found = self.run_module(_CHECK, _CHECK, {"purpose": purpose, "alternative": alternative}, task_vars)
-            if "collection" not in found or found.get("failed"):
-                return found
+        for need in needs:
+            lacking = self._lacking(need, task_vars)
+            if lacking:
+                return lacking
         said = self._impact(given, task_vars) if given["impact"] else {"told": "", "stops": ""}
         order = self._schedule(given, task_vars) if given["schedule"] and not said["stops"] else None
         if not given["impact"] and order is None:
@@ -298,6 +331,13 @@ class ActionModule(GuardedAction):
             raise in_service_error(host.plan)
         return {}
 
+    def _sum(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        skip, is_rollout = given["skip_hosts_without_kubelet"], given["change"] == "rollout"
+        nodes, left = collect(_Hosts(task_vars).plans()), task_vars["ansible_play_hosts"]
+        told = change_summary(nodes, left, bool(self._task.check_mode), skip, is_rollout)
+        # As the module debug shows a message.
+        return {"msg": told, "_ansible_verbose_always": True}
+
     def _is_cordoned(self, host: PlannedHost, task_vars: Mapping[str, Any]) -> bool:
         if not host.fixed.get("drain"):
             return False
@@ -338,10 +378,16 @@ class _Hosts(Dict[str, PlannedHost]):
     Ansible puts together all variables of a host where one is read. So that is done once, and for no host in vain.
     """
 
-    def __init__(self, task_vars: Mapping[str, Any]) -> None:
+    def __init__(self, task_vars: Mapping[str, Any], rollback_of: str | None = None) -> None:
+        """rollback_of: the rollout that the run goes back from; None for the one that it has chosen."""
         super().__init__()
         self._task_vars = task_vars
         self._run = HostsOfRun(task_vars, _FIXED)
+        self.run = self._run.run
+        verdict = mapping(task_vars.get(_VERDICT))
+        # Another run of the same ansible-playbook may have chosen, too.
+        chosen = str(verdict.get("rollback_of") or "") if self.run and verdict.get("of") == self.run else ""
+        self._rollback_of = chosen if rollback_of is None else rollback_of
 
     def __missing__(self, name: str) -> PlannedHost:
         try:
@@ -353,7 +399,7 @@ class _Hosts(Dict[str, PlannedHost]):
         named = mapping(self._task_vars.get(_VERDICT)).get("run")
         is_in_run = named is not None and verdict.get("run") == named
         is_undone = changed.get("failed") is True and changed.get("undone") is True
-        self[name] = PlannedHost(name, plan, fixed, is_in_run, is_undone)
+        self[name] = PlannedHost(name, plan_back(plan, self._rollback_of), fixed, is_in_run, is_undone)
         return self[name]
 
     def plans(self) -> dict[str, Mapping[str, Any]]:

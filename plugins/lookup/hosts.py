@@ -34,6 +34,17 @@ options:
         default.
     type: bool
     default: false
+  needs_cluster:
+    description:
+      - With O(planned), the hosts are returned only if this is whether one of them needs more than one call, as it has
+        to be drained, or to be taken back from an interrupted change.
+    type: bool
+  refused:
+    description:
+      - Whether the hosts are returned that M(kubenode.cpu_manager.rollout_verdict) has found last to be refused. If the
+        run may go on without these, one that is not refused is among them.
+    type: bool
+    default: false
   names:
     description: Whether the names of the hosts are returned, rather than a pattern for the keyword C(hosts).
     type: bool
@@ -88,7 +99,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         def value(name: str, default: object) -> Any:
             return self._templar.template(variables[name]) if name in variables else default
 
-        found = kept_order() if self.get_option("planned") else {}
+        planned, refused, cluster = map(self.get_option, ("planned", "refused", "needs_cluster"))
+        found = kept_order() if planned or refused else {}
         playbook = self.get_option("batches_of")
         if playbook:
             return batches(playbook, value("cpu_manager_serial", None), found.get("batches", ()))
@@ -108,7 +120,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         except InputError as error:
             raise AnsibleError(str(error)) from None
         result = self.get_option("changing")
-        if self.get_option("planned"):
+        if refused:
+            changing = [name for name in scope.names if name in found.get("refused", ())]
+        elif planned:
+            if cluster is not None and cluster != found.get("needs_cluster", False):
+                return []
             chosen = frozenset(found.get("changing", ()))
             changing = in_order(filter(chosen.__contains__, scope.names), found.get("batches", ()))
         elif result:

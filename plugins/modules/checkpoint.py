@@ -236,7 +236,8 @@ from ..module_utils._node.checkpoint_plan import (
 )
 from ..module_utils._node.module import KUBELET, TRIED, node_of
 from ..module_utils._node.node import Node
-from ..module_utils._node.state_changes import States, assumed_config, check_stopped, planned_memory_state
+from ..module_utils._node.start_check import Managers, memory_plan_with
+from ..module_utils._node.state_changes import States, assumed_config, check_stopped, planned_managers
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 from ..module_utils.state.acceptance import CPUManagerConfig
 from ..module_utils.state.writing import format_for, write_checkpoint
@@ -247,9 +248,12 @@ GIVEN = ("checkpoint", "source", "pods", "containers")
 def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     node = node_of(tree, parameters)
     path, memory_path = tree.path(node.checkpoint_path), tree.path(node.memory_state_path)
-    plan, refused, notes = plan_change(node, parameters)
+    managers = None
+    if parameters["state"] != "absent":
+        managers = planned_managers(node, wanted_settings(node, parameters))
+    plan, refused, notes = plan_change(node, parameters, managers)
     is_repair = parameters["state"] == "valid"
-    states = States(plan, planned_memory_state(node, wanted_settings(node, parameters)) if is_repair else None)
+    states = States(plan, memory_plan_with(node, managers.memory) if managers and is_repair else None)
     result: dict[str, Any] = {"file": path, **plan.to_dict(), **refused, "notes": [*notes, *plan.notes]}
     if states.memory is not None:
         result["memory_state"] = {"file": memory_path, **states.memory.to_dict()}
@@ -271,13 +275,18 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     return Outcome(result, states.changed, [difference(*texts) for texts in shown])
 
 
-def plan_change(node: Node, parameters: Parameters) -> tuple[CheckpointPlan, dict[str, object], list[str]]:
-    """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version."""
+def plan_change(
+    node: Node, parameters: Parameters, managers: Managers | None
+) -> tuple[CheckpointPlan, dict[str, object], list[str]]:
+    """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version.
+
+    managers: with what they are to start; None where the checkpoint goes.
+    """
     state = parameters["state"]
     old = node.checkpoint()
-    if state == "absent":
+    if managers is None:
         return plan_absent(old), {}, []
-    config, notes = assumed_config(node, wanted_settings(node, parameters))
+    config, notes = assumed_config(node, managers.cpu)
     containers = read_containers(parameters["containers"] or ())
     pods = live_pods(parameters, containers)
     if state == "format":

@@ -18,8 +18,9 @@ description:
     in a journal, the configuration is written, the checkpoint and the memory manager's state are repaired or reset, the
     container runtime is restarted if its configuration changes, and the kubelet is started and has to be well for
     O(seconds). If a step fails, everything is undone, and the kubelet is started and verified with the old files.
-  - The plan is made again first, by the same rules. If the node is not as it was when the plan was shown, the module
-    fails with C(node_changed) in C(failure.kind), and changes nothing.
+  - It first compares the node with what the plan was made for. If that is another by then, the node is planned again by
+    the same rules, and if something else would be done, the module fails with C(node_changed) in C(failure.kind), and
+    changes nothing. Nothing else predicts whether the kubelet starts.
   - If a service is to be stopped, the change runs in a process of its own, which needs neither the controller nor the
     connection. With systemd that is the transient unit C(kubenode-cpu-manager-change.service), and its journal has a
     line for each step. If that process is killed, it is started again, and undoes the change by the journal. A second

@@ -343,6 +343,27 @@ restart:
   elements: dict
   sample: [{"uid": "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "pod": "shop/db-0", "fate": "keeps", "reason": "",
     "message": "", "why": "", "assumed": ""}]
+judged:
+  description:
+    - Digests of what the plan is made for. M(kubenode.cpu_manager.kubelet_change) plans a node once more only if one of
+      them is another by then. Empty if nothing is to be changed, or if an interrupted change is taken back first.
+  returned: success
+  type: dict
+  sample: {"states": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
+managers:
+  description:
+    - With what the CPU manager and the memory manager start after the change. None if none is started, or if that is
+      not certain.
+  returned: success
+  type: dict
+  sample: {"cpu": {"policy_name": "static", "reserved": "0,12"}, "memory": null}
+back_of:
+  description:
+    - The rollout that the plan goes back from. Empty if the last change is of no rollout, and None if it is the change
+      that was interrupted.
+  returned: with O(change=rollback)
+  type: str
+  sample: "2026-11-22T09:30:00.123456"
 resets:
   description:
     - Those of RV(files) that the kubelet would refuse with its configuration as it will be. They are the states of its

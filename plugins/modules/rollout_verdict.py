@@ -26,10 +26,13 @@ extends_documentation_fragment:
 options:
   step:
     description:
-      - V(choose) chooses the rollout that a fleet goes back from. It fails if a node is not known, if a node names a
-        rollout whose time is still to come or that is no time, if a single node names the newest and others name
-        another, or if no node has had a rollout.
-      - V(plan) returns the plan as text, and what the run needs the cluster for.
+      - V(plan) returns the plan as text, and what the run needs the cluster for. It keeps which hosts change, and which
+        are refused, for the lookup P(kubenode.cpu_manager.hosts#lookup). For a rollback, it first chooses the rollout
+        that the fleet goes back from. It fails if a node is not known, if a node names a rollout whose time is still to
+        come or that is no time, if a single node names the newest and others name another, or if no node has had a
+        rollout.
+      - V(role) does the same, and fails if what the run needs the cluster for cannot be done from here.
+      - V(node) fails if this node cannot be changed, with all reasons.
       - V(cluster) fails if what the run needs the cluster for cannot be done from here, as with
         M(kubenode.cpu_manager.kubernetes_core_check). With O(impact), it returns what the change does to the live
         workloads of the cluster, and fails if that is too much. The admission of all pods of each node that changes is
@@ -37,8 +40,9 @@ options:
       - V(batch) fails if a batch must not be changed, because more hosts were lost than may fail, or because pods would
         find no CPUs on the other nodes.
       - V(recover) fails if pods may have come to this node since a change of it was interrupted.
+      - V(sum) says in one line what became of the nodes.
     type: str
-    choices: [choose, plan, cluster, batch, recover]
+    choices: [plan, role, node, cluster, batch, recover, sum]
     required: true
   change:
     description: What the run does.
@@ -47,12 +51,11 @@ options:
     default: rollout
   rollback_of:
     description:
-      - With V(choose), the rollout that the operator has named. By default the newest.
-      - With V(plan), the rollout that was chosen.
+      - With V(plan), the rollout that the operator has named. By default, the newest is chosen.
     type: str
     default: ''
-  told:
-    description: With V(plan), what was said about the rollout that was chosen.
+  done_so_far:
+    description: With V(node), what was changed already. By default nothing.
     type: str
     default: ''
   skip_hosts_without_kubelet:
@@ -60,7 +63,7 @@ options:
     type: bool
     default: false
   max_fail_percentage:
-    description: With V(batch), how many of the hosts may be lost.
+    description: With V(plan), how many of the hosts may be refused, and with V(batch), how many may be lost.
     type: int
     default: 0
   fleet:
@@ -142,9 +145,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-rollout:
-  description: The rollout that the fleet goes back from.
-  returned: with V(choose)
+of:
+  description: Which run of this C(ansible-playbook) it is, as RV(kubenode.cpu_manager.fix_values#module:run).
+  returned: with V(plan)
+  type: str
+  sample: 525400a1-64fd-92d5-b64d-00000000000a
+rollback_of:
+  description: The rollout that the fleet goes back from. Empty if the run is no rollback.
+  returned: with V(plan)
   type: str
   sample: "2026-11-22T09:30:00.123456"
 schedule:
@@ -157,7 +165,7 @@ schedule:
   sample: {"batches": [{"hosts": ["worker-3"], "pods": 12}], "seconds": 600}
 told:
   description: What is to be shown to the operator.
-  returned: with V(choose) and V(plan)
+  returned: with V(plan)
   type: str
   sample: "Nothing to do: worker-1, worker-2"
 run:

@@ -34,7 +34,8 @@ class HostsOfRun:
         """variables: of a task or play. fixed: under which name the run has the result of fix_values, if it has one."""
         self._hostvars = variables["hostvars"]
         self._fixed = fixed
-        self._run = mapping(variables.get(fixed)).get(RUN)
+        # What tells it from others of the same process; None where there is none.
+        self.run = mapping(variables.get(fixed)).get(RUN)
 
     def registered(self, host: str, names: Iterable[str]) -> dict[str, Any]:
         """{name: its value}, of those that this run has registered for a host. Raises RefusedError if it was refused.
@@ -47,7 +48,7 @@ class HostsOfRun:
             fixed = mapping(variables.get(self._fixed))
             if fixed.get("failed"):
                 raise RefusedError(str(fixed.get("msg", "it was refused")))
-            if self._run is None or fixed.get(RUN) != self._run:
+            if self.run is None or fixed.get(RUN) != self.run:
                 return {}
         return {name: variables.get(name) for name in names}
 

@@ -55,7 +55,7 @@ _KNOWN = (
     " kubelet_config_path kubelet_devices kubelet_discard_assignments kubelet_dra_reserved_cpus kubelet_drain"
     " kubelet_drain_delete_emptydir_data kubelet_drain_force kubelet_drain_grace_period kubelet_drain_timeout"
     " kubelet_kube_context kubelet_kubeconfig kubelet_log_file kubelet_manage_service kubelet_node_name"
-    " kubelet_node_root kubelet_overwrite_edited kubelet_pods kubelet_reservation kubelet_rollback_of"
+    " kubelet_node_root kubelet_overwrite_edited kubelet_pods kubelet_reservation kubelet_change kubelet_rollback_of"
     " kubelet_root_dir kubelet_runtime_config kubelet_runtime_service kubelet_runtime_version kubelet_service"
     " kubelet_target_version kubelet_trial kubelet_trial_program kubelet_verify_seconds kubelet_verify_timeout"
     " reconcile_allow_owners"

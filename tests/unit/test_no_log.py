@@ -78,7 +78,7 @@ USES = {
     ): "replaces it by the names and identities of the pods, of which no task hides anything any more",
     (
         "kubelet_cluster_pods",
-        "roles/kubelet/tasks/change.yml",
+        "roles/kubelet/tasks/call.yml",
         "Change the kubelet",
     ): "gets the names and identities that took its place after the drain",
 }

@@ -39,8 +39,6 @@ GUARD = "HostsOfRun leaves out hosts that are not in the run, or were refused"
 FILE = "a file of this process, which the verdict on the plans of this run writes anew"
 STRIPPED = "what is taken out of each answer"
 TABLE: list[tuple[str, str, int, str]] = [
-    ("playbooks/fleet/change.yml", "kubenode.cpu_manager.answers'", 1, GUARD),
-    ("playbooks/fleet/change.yml", "ansible_play_hosts", 1, NAMES),
     ("playbooks/cache.yml", "changing='", 1, GUARD),
     ("playbooks/housekeeping.yml", "changing='", 1, GUARD),
     ("playbooks/reconcile.yml", "changing='", 1, GUARD),
@@ -64,10 +62,10 @@ TABLE: list[tuple[str, str, int, str]] = [
     ("plugins/action/allocation_report.py", "ansible_play_hosts_all", 1, NAMES),
     ("plugins/action/node_report.py", "ansible_play_hosts_all", 1, NAMES),
     ("plugins/action/rollout_verdict.py", "HostsOfRun(", 1, GUARD),
-    ("plugins/action/rollout_verdict.py", "_Hosts(", 7, GUARD),
+    ("plugins/action/rollout_verdict.py", "_Hosts(", 9, GUARD),
     ("plugins/action/rollout_verdict.py", "ansible_play_batch", 1, NAMES),
-    ("plugins/action/rollout_verdict.py", "ansible_play_hosts", 2, NAMES),
-    ("plugins/action/rollout_verdict.py", "ansible_play_hosts_all", 4, NAMES),
+    ("plugins/action/rollout_verdict.py", "ansible_play_hosts", 4, NAMES),
+    ("plugins/action/rollout_verdict.py", "ansible_play_hosts_all", 5, NAMES),
     ("plugins/action/rollout_verdict.py", "keep_order(", 2, FILE),
     ("plugins/action/rollout_verdict.py", "kept_order(", 1, FILE),
     (

@@ -31,12 +31,13 @@ from .._node.drift import START_KUBELET
 from .._node.module import node_of
 from .._node.node import Node
 from .._node.runtime import PRESENT, WantedRuntime, plan_runtime
-from .._node.start_check import read_sources
-from .._node.state_changes import States, assumed_config, check_stopped, planned_memory_state
+from .._node.start_check import Managers, memory_plan_with, read_sources
+from .._node.state_changes import States, assumed_config, check_stopped, planned_managers
 from .._node.wanted_settings import wanted_settings
 from .._reconcile.reconcile import reconcile_pods
 from .._rollout.health import HealthWatch, watched
 from .._rollout.journal_steps import JournalStep, note
+from .._rollout.judged import STATES, judged_of, managers_of
 from .._rollout.recovery import last_files, recovery_of
 from .._rollout.rollout_journal import (
     ANOTHER_RUN,
@@ -84,6 +85,7 @@ class NodeChange:
         self._log_file = str(given["log_file"] or kubelet.get("log_file") or "")
         # Set in the change.
         self._wanted: dict[str, Any] = {}
+        self._managers: Managers | None = None
         self._files: Sequence[str] = ()
         # The step back that it is at.
         self._at = ""
@@ -167,14 +169,20 @@ class NodeChange:
         self._to_the_end(steps.steps_of(now, self.given["change"]))
 
     def _look(self) -> dict[str, Any] | None:
-        """The plan of the node as it is now, which has to be the one that was shown; None for nothing to do."""
+        """The plan of the node as it is now, which has to be the one that was shown; None for nothing to do.
+
+        It is the one that was shown where all is as it was judged. Else the node is planned once more.
+        """
         journal = read_journal(self.tree)
         refuse_another_run(self.tree, journal, self.run)
         if self.acts and self.is_drained and journal is None:
             raise ended_error(self.tree, self.run)
         node = node_of(self.tree, self.given)
         self._wanted = self._settings(node)
-        now = plan_of(node, self._wanted, self.given)
+        if self._is_as_judged(node):
+            self._managers, now = managers_of(self.shown.get("managers")), dict(self.shown)
+        else:
+            now = plan_of(node, self._wanted, self.given)
         if START_KUBELET in self.shown["actions"] and START_KUBELET not in now["actions"] and not now["refusals"]:
             return now if now["actions"] else None
         differing = list(steps.differences(self.shown, now, self.is_drained))
@@ -185,6 +193,14 @@ class NodeChange:
                 kind=NODE_CHANGED,
             )
         return now
+
+    def _is_as_judged(self, node: Node) -> bool:
+        """Whether all is as the plan was made for. Pods that left a node in its drain have changed its states."""
+        judged, now = (dict(each or {}) for each in (self.shown.get("judged"), judged_of(node, self.shown["files"])))
+        if self.is_drained:
+            judged.pop(STATES, None)
+            now.pop(STATES, None)
+        return bool(now) and judged == now
 
     def _settings(self, node: Node) -> dict[str, Any]:
         return wanted_settings(node, self.given, needs_kubelet=True) if self.given["change"] == ROLLOUT else {}
@@ -289,12 +305,14 @@ class NodeChange:
 
         Raises RefusedError where containers would lose what they have, and it is not allowed.
         """
-        config, _notes = assumed_config(node, self._wanted)
+        if self._managers is None:
+            self._managers = planned_managers(node, self._wanted)
+        config, _notes = assumed_config(node, self._managers.cpu)
         pods = self.given["pods"]
         uids = None if pods is None else [pod.uid for pod in running_pods(pods_from_manifests(pods))]
         discard = self.given["discard_assignments"] or self.is_drained
         checkpoint = plan_valid(node.checkpoint(), config, uids, container_ids(()), discard)
-        states = States(checkpoint, planned_memory_state(node, self._wanted))
+        states = States(checkpoint, memory_plan_with(node, self._managers.memory))
         if states.changed and not discard:
             states.check_losses(node)
         return states

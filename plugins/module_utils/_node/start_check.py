@@ -691,12 +691,27 @@ def _if_kept(removal: Removal | None, found: Iterable[Finding | Unknown]) -> Ite
             yield entry
 
 
+class Managers(NamedTuple):
+    """With what the kubelet's managers start; memory: None where none of a known policy does."""
+
+    cpu: CPUManagerConfig
+    memory: MemoryConfig | None
+
+
 def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
     """What becomes of the memory manager's state with a configuration of which this is predicted."""
-    content, removal = node.memory_state(), state_removals(node).get(node.memory_state_path)
-    if content is None or prediction.checked is None or (removal is not None and removal.is_sure):
+    content, checked = node.memory_state(), prediction.checked
+    if content is None or checked is None:
         return MemoryPlan(content, "")
-    return plan_memory_state(content, memory_config(node, prediction.checked))
+    return memory_plan_with(node, memory_config(node, checked))
+
+
+def memory_plan_with(node: Node, config: MemoryConfig | None) -> MemoryPlan:
+    """What becomes of the memory manager's state; config: as memory_config() has it."""
+    content, removal = node.memory_state(), state_removals(node).get(node.memory_state_path)
+    if removal is not None and removal.is_sure:
+        return MemoryPlan(content, "")
+    return plan_memory_state(content, config)
 
 
 # --- the checkpoint --------------------------------------------------------------------------------------

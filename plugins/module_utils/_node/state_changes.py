@@ -13,11 +13,12 @@ from .._base.files import FileChange
 from .._base.tree import SAID, Tree
 from .._base.versions import version_notes
 from .._kubelet.installation import find_kubelet
+from .._kubelet.settings import needed_config, plan_settings
 from ..state.acceptance import CPUManagerConfig
 from ..state.writing import MODE
 from .checkpoint_plan import CheckpointPlan, loss_error, with_assumed_version
 from .node import Node
-from .start_check import MemoryPlan, memory_loss_error, memory_plan, planned_config, predict_configuration
+from .start_check import Managers, MemoryPlan, memory_config, memory_loss_error, predict_configuration
 
 
 class States(NamedTuple):
@@ -57,19 +58,19 @@ class States(NamedTuple):
         return [(node.tree.path(node.memory_state_path), self.memory.old.decode("utf-8", "replace"), "")]
 
 
-def assumed_config(node: Node, wanted: Mapping[str, object]) -> tuple[CPUManagerConfig, list[str]]:
-    """What the CPU manager would start with, and notes on its version, which may be assumed. Raises CPUManagerError."""
-    config = planned_config(node, wanted)
+def planned_managers(node: Node, wanted: Mapping[str, object]) -> Managers:
+    """With what they would start once these settings are there. Raises CPUManagerError."""
+    plan_settings(wanted, node.needed_configuration(), node.minor)
+    prediction = predict_configuration(node, wanted)
+    checked = prediction.checked
+    return Managers(needed_config(prediction), None if checked is None else memory_config(node, checked))
+
+
+def assumed_config(node: Node, config: CPUManagerConfig) -> tuple[CPUManagerConfig, list[str]]:
+    """What the CPU manager would start with, and notes on its version, which may be assumed."""
     if node.version is None:
         return with_assumed_version(node.checkpoint(), config)
     return config, version_notes(config.minor)
-
-
-def planned_memory_state(node: Node, wanted: Mapping[str, object]) -> MemoryPlan:
-    """What becomes of the memory manager's state. Raises CPUManagerError."""
-    if node.memory_state() is None:
-        return MemoryPlan(None, "")
-    return memory_plan(node, predict_configuration(node, wanted))
 
 
 def check_stopped(tree: Tree, remedy: str) -> None:

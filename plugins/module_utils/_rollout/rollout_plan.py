@@ -79,6 +79,7 @@ from .._owners.conflicts import refusals
 from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..state.acceptance import STATIC, CPUManagerConfig, readable
+from .judged import judged_of, managers_dict
 from .recovery import last_files, recovery_of, recovery_refusals
 from .rollout_journal import CHANGING, RolloutJournal, read_journal
 
@@ -286,6 +287,7 @@ def _rollout_plan(
     files: list[str] = []
     unknown: list[Unknown] = []
     start = None
+    managers = None
     starts_after: bool | None = False
     if answer["found"] is None or starts is None:
         refusals.append(_unreadable(node, answer))
@@ -300,6 +302,7 @@ def _rollout_plan(
             losses = _both_losses(node, checkpoint, config, memory)
         # A memory manager's state that would be refused is gone by then.
         prediction = with_states(node, starts.planned, planned, memory.kept)
+        managers = managers_dict(node, starts.planned, config) if restarts else None
         starts_after = prediction.starts
         findings, unknown = list(prediction.findings), list(prediction.unknown)
         start = _start_of(node, starts.planned, wanted)
@@ -325,6 +328,7 @@ def _rollout_plan(
         "files": files,
         "kubelet": node.kubelet(configuration),
         "elsewhere": node.elsewhere(wanted, configuration),
+        "managers": managers,
         "losses": losses,
         "start": start,
     }
@@ -387,7 +391,9 @@ def _rollback_plan(
         "files": [*files, *node.state_paths],
         "kubelet": node.kubelet(before),
         "elsewhere": node.elsewhere({}, before),
+        "managers": None,
         "losses": [],
+        "back_of": None if journal is not None and is_broken else last.facts.get("rollout", "") if last else "",
         # If nothing is changed, only what was interrupted is taken back.
         "start": None if now["found"] is None else PlannedStart({}),
     }
@@ -428,6 +434,7 @@ def _rollback_plan(
         "unknown": [doubt.to_dict() for doubt in prediction.unknown],
         "kubelet": plan["kubelet"] or after.kubelet(configuration),
         "elsewhere": after.elsewhere(found_settings(configuration), configuration),
+        "managers": managers_dict(after, starts.planned, config),
         "losses": [] if config is None else _both_losses(after, checkpoint, config, memory),
         "start": PlannedStart({**files, **_start_of(after, starts.planned, {}).files}),
     }
@@ -800,6 +807,9 @@ def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, A
     if parameters["runtime_config"]:
         runtime = WantedRuntime(parameters["runtime_config"], version=parameters["runtime_version"])
     report = tried_plan(node, wanted, terms, runtime, TrialTerms(parameters.get("trial", NEVER), parameters["tried"]))
+    # What was interrupted is taken back first, and then another plan is made.
+    is_final = report["actions"] and report["journal"] is None
+    report = {**report, "judged": judged_of(node, report["files"]) if is_final else {}}
     if parameters["check_writable"] and node.tree.refusal is not None and report["actions"]:
         report = {**report, "refusals": [*report["refusals"], node.tree.refusal.to_row()]}
     if parameters["check_services"] and parameters["manage_service"]:

@@ -15,7 +15,7 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Seq
 
 from ...module_utils._base.errors import InputError, RefusedError
 from ...module_utils.cpuset import CPUSet
-from ..report.answers import NO_KUBELET, few, items, line, mapping, text
+from ..report.answers import CLEAN, NO_KUBELET, few, items, line, mapping, text
 from .scheduling import Claim, static_hosts
 
 _REPAIR, _CHANGING, _STATIC = "repair", "changing", "static"
@@ -49,6 +49,11 @@ class PlannedHost(NamedTuple):
         return "node" in mapping(mapping(self.plan.get("journal")).get("facts"))
 
     @property
+    def needs_cluster(self) -> bool:
+        """Whether its change is more than one call: pods leave first, or one that was interrupted is taken back."""
+        return self.drains or bool(self.plan.get("journal"))
+
+    @property
     def node_name(self) -> str:
         """What the cluster calls the node."""
         return str(self.fixed.get("node_name", self.name))
@@ -75,6 +80,32 @@ def refusal(plan: Mapping[str, Any], skip_no_kubelet: bool = False, done_so_far:
     ]
     begun = "%s: %s: " % (plan.get("node", ""), done_so_far or "nothing was changed")
     return text(begun + "\n".join(reasons)) if reasons else ""
+
+
+class RunGate(NamedTuple):
+    """Which hosts cannot be changed, and which are asked once more whether they can be.
+
+    Ansible ends a run where all hosts of a play have failed. So one that can be changed is asked, too, where the run
+    may go on without those that cannot.
+    """
+
+    refused: Sequence[str]
+    asked: Sequence[str]
+
+
+def gate_of(
+    hosts: Mapping[str, PlannedHost],
+    every: Sequence[str],
+    left: Collection[str],
+    skip_no_kubelet: bool,
+    max_fail_percentage: int,
+) -> RunGate:
+    """The gate of a run. every: all hosts of the play. left: those that have neither failed nor were lost."""
+    refused = [name for name in every if name in left and refusal(hosts[name].plan, skip_no_kubelet)]
+    failed = [name for name in every if name not in left and not hosts[name].plan.get("unreachable")]
+    may_go_on = len(refused) + len(failed) <= len(every) * max_fail_percentage / 100
+    fine = [name for name in every if name in left and name not in refused] if refused and may_go_on else []
+    return RunGate(refused, [*refused, *fine[:1]])
 
 
 class ClusterNeed(NamedTuple):
@@ -249,6 +280,19 @@ class Choice(NamedTuple):
     def to_dict(self) -> dict[str, str]:
         """Plain data."""
         return self._asdict()
+
+
+def plan_back(plan: Mapping[str, Any], rollout: str) -> Mapping[str, Any]:
+    """A plan of a rollback once it is known which rollout the fleet goes back from; each other plan as it is.
+
+    The node has planned to go back from its own last one. If that is another, it stays as it is, but for a change that
+    was interrupted.
+    """
+    if not rollout or not plan.get("actions") or plan.get("back_of", None) in (None, rollout):
+        return plan
+    nothing: dict[str, Any] = {name: [] for name in ("drift", "actions", "files", "restart", "resets")}
+    refusals = plan.get("refusals") if plan.get("journal") else []
+    return {**plan, **nothing, "status": CLEAN, "refusals": refusals, "drain": False, "drains": False}
 
 
 class _Candidate(NamedTuple):

@@ -122,7 +122,8 @@ def test_only_hosts_of_this_run_are_changed() -> None:
     action = ImpactAction({})
     action._task.args = {"step": "plan"}
     action.act({"hostvars": hosts, "ansible_play_hosts_all": [*hosts], "ansible_play_hosts": ["of this run"], **OF_RUN})
-    assert kept_order() == {"changing": ["of this run", "lost before it had a name"]}
+    changing = ["of this run", "lost before it had a name"]
+    assert kept_order() == {"changing": changing, "needs_cluster": False, "refused": []}
 
 
 FIXED = {"api_timeout": 1, "kubeconfig": "/root/config"}

@@ -18,8 +18,10 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.rollout.verdi
     PlannedHost,
     Run,
     cluster_need,
+    gate_of,
     in_service_error,
     may_have_pods,
+    plan_back,
     refusal,
     refuse_lost,
     refuse_shortage,
@@ -51,6 +53,53 @@ FIXED = {"check_capacity": True, "drain": True}
 )
 def test_all_reasons_of_a_node_are_one_text(plan: dict[str, Any], options: dict[str, Any], said: str) -> None:
     assert refusal(plan, **options) == said
+
+
+REFUSED = {"node": "a", "refusals": [ROW]}
+
+
+@pytest.mark.parametrize(
+    ("plans", "left", "percentage", "refused", "asked"),
+    [
+        ({"a": {}, "b": {}}, "ab", 0, "", ""),
+        ({"a": {}, "b": REFUSED}, "ab", 0, "b", "b"),
+        # The run may go on, and would end where no host of a play were left.
+        ({"a": {}, "b": REFUSED, "c": {}}, "abc", 34, "b", "ba"),
+        ({"a": {}, "b": REFUSED, "c": {}}, "abc", 33, "b", "b"),
+        ({"a": REFUSED, "b": REFUSED}, "ab", 100, "ab", "ab"),
+        # As Ansible counts: who has failed before counts, and who cannot be reached does not.
+        ({"a": {}, "b": REFUSED, "c": {"failed": True}}, "ab", 34, "b", "b"),
+        ({"a": {}, "b": REFUSED, "c": {"unreachable": True}}, "ab", 34, "b", "ba"),
+    ],
+)
+def test_who_is_asked_whether_it_can_be_changed(
+    plans: dict[str, Any], left: str, percentage: int, refused: str, asked: str
+) -> None:
+    hosts = {name: PlannedHost(name, plan) for name, plan in plans.items()}
+    assert gate_of(hosts, list(plans), left, False, percentage) == ([*refused], [*asked])
+
+
+OWN = {"node": "a", "actions": ["start_kubelet"], "refusals": [ROW], "drains": True, "back_of": "1"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "rollout", "actions", "refusals"),
+    [
+        (OWN, "1", ["start_kubelet"], [ROW]),
+        (OWN, "2", [], []),
+        # A run that is no rollback has chosen none.
+        (OWN, "", ["start_kubelet"], [ROW]),
+        ({**OWN, "back_of": ""}, "2", [], []),
+        # What was interrupted is taken back, whichever rollout it was of.
+        ({**OWN, "back_of": None}, "2", ["start_kubelet"], [ROW]),
+        ({**OWN, "journal": {"phase": "changing"}}, "2", [], [ROW]),
+    ],
+)
+def test_a_node_goes_back_from_the_rollout_of_the_fleet_alone(
+    plan: dict[str, Any], rollout: str, actions: list[str], refusals: list[Any]
+) -> None:
+    found = plan_back(plan, rollout)
+    assert (found["actions"], found["refusals"], bool(found["drains"])) == (actions, refusals, bool(actions))
 
 
 ANYTHING = st.recursive(
