@@ -10,13 +10,13 @@ The answer is that of the module allocation_plan, for an empty node to which the
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError, InputError
 from ...module_utils._base.quantity import counted
 from ...module_utils._base.versions import NEWEST_MINOR, minor_version
 from ...module_utils._cgroup.kubepods import BURSTABLE
-from ...module_utils._containers.pods import Pod
+from ...module_utils._containers.pods import INIT, SIDECAR, Pod, Resources
 from ...module_utils._kubelet.configuration import Configuration
 from ...module_utils._kubelet.gates import Gates
 from ...module_utils._kubelet.settings import SETTINGS, STATIC_MEMORY
@@ -190,27 +190,42 @@ def _question(kubelet: Kubelet) -> Question:
 
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
     """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
-    gates = Gates.of(json.loads(kubelet.beside)["configuration"], kubelet.minor)
-    settings, seen = json.loads(kubelet.settings), seen_by(gates, pod)
+    seen = _seen(kubelet, pod)
+    has_own = _has_pod_set(kubelet, seen) or any(seen.exclusive_counts(kubelet.minor).values())
+    return kubelet.policy == STATIC and has_own
+
+
+def _seen(kubelet: Kubelet, pod: Pod) -> Pod:
+    return seen_by(Gates.of(json.loads(kubelet.beside)["configuration"], kubelet.minor), pod)
+
+
+def _has_pod_set(kubelet: Kubelet, seen: Pod) -> bool:
+    """Whether the static policy gives CPUs to the pod as a whole, and its containers parts of them."""
+    settings = json.loads(kubelet.settings)
     is_aligned = settings.get("topology_manager_policy", NONE) != NONE and settings.get("topology_manager_scope") == POD
-    if seen.is_divided and is_aligned:
-        return kubelet.policy == STATIC and seen.count_as_whole(kubelet.minor) > 0
-    return kubelet.policy == STATIC and any(seen.exclusive_counts(kubelet.minor).values())
+    return is_aligned and seen.count_as_whole(kubelet.minor) > 0
 
 
 def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
     """Whether a pod that shares CPUs there would have its own if its limits were equal to its requests; it is tried."""
     pod = replays.kinds.pods[kind]
-    if kubelet.policy != STATIC or pod.qos(kubelet.minor) != BURSTABLE or pod.pod_level is not None:
+    if kubelet.policy != STATIC or pod.qos(kubelet.minor) != BURSTABLE:
         return False
+
+    def equal(requests: Resources, limits: Resources) -> Resources:
+        # Some memory, as it has to ask for some.
+        return {**requests, "memory": requests.get("memory") or limits.get("memory") or 1000}
+
+    if pod.pod_level is not None:
+        amounts = equal(*pod.pod_level)
+        changed = pod._replace(qos_class=None, pod_level=(amounts, amounts))
+        return bool(replays.of(kubelet, [replays.kinds.number(changed)]).exclusive)
     containers = []
     for container in pod.containers:
-        # Some memory, as it has to ask for some.
-        memory = container.requests.get("memory") or container.limits.get("memory") or 1000
-        amounts = {**container.requests, "memory": memory}
+        amounts = equal(container.requests, container.limits)
         containers.append(container._replace(requests=amounts, limits=amounts))
-    changed = replays.kinds.number(pod._replace(qos_class=None, containers=tuple(containers)))
-    return bool(replays.of(kubelet, [changed]).exclusive)
+    changed = pod._replace(qos_class=None, containers=tuple(containers))
+    return bool(replays.of(kubelet, [replays.kinds.number(changed)]).exclusive)
 
 
 # What would cure a refusal: each change is tried, the smallest first.
@@ -234,43 +249,62 @@ def cure(replays: Replays, kubelet: Kubelet, before: Sequence[int], kind: int) -
 
 
 def _other_pods(pod: Pod, kubelet: Kubelet, free: int) -> Iterator[tuple[str, Pod]]:
+    pod = _seen(kubelet, pod)
     machine = json.loads(kubelet.machine)
     threads = max((len(CPUSet.parse(core)) for core in machine["cores"]), default=1)
-    counts = {name: count for name, count in pod.exclusive_counts(kubelet.minor).items() if count}
+    own = {name: count for name, count in pod.exclusive_counts(kubelet.minor).items() if count}
+    has_pod_set = kubelet.policy == STATIC and _has_pod_set(kubelet, pod)
+    counts = {"": pod.count_as_whole(kubelet.minor)} if has_pod_set else own
     if not counts:
         return
     # More, and less, in whole cores; what one NUMA node has, with and without what is reserved there; what is free.
-    up = {name: -(-count // threads) * threads for name, count in counts.items()}
+    more = {name: count + 1 for name, count in counts.items()} if has_pod_set else counts
+    up = {name: -(-count // threads) * threads for name, count in more.items()}
     down = {name: count // threads * threads for name, count in counts.items()}
     largest = max((len(CPUSet.parse(cpus)) for cpus in machine["numa_nodes"].values()), default=0)
     within = {name: min(count, largest // threads * threads) for name, count in down.items()}
     beside = {name: max(threads, count - threads) if count == largest else count for name, count in within.items()}
     fitting = {name: min(count, free // threads * threads) for name, count in counts.items()}
-    for wanted in (up, down, within, beside, fitting):
+    found = {**({"": pod.pod_level[0].get("cpu", 0) / 1000} if pod.pod_level and pod.is_divided else {}), **own}
+    for sizes in (more, up, counts, down, within, beside, fitting):
+        parts = {**_parts(pod, own, sizes[""]), **sizes} if has_pod_set else sizes
+        changed = _asking(pod, parts)
+        wanted: dict[str, float] = dict(parts)
+        if changed.is_divided and changed.pod_level is not None:
+            # What its containers ask for must not be more than what it asks for as a whole.
+            wanted[""] = changed.pod_level[0].get("cpu", 0) / 1000
         changes = [
-            "%s instead of %d%s" % (counted(wanted[name], "CPU"), counts[name], _of(name, counts))
-            for name in counts
-            if wanted[name] != counts[name]
+            "%s instead of %g%s" % (counted("%g" % wanted[name], "CPU"), found[name], _of(name, found))
+            for name in found
+            if wanted[name] != found[name]
         ]
-        if changes and all(wanted.values()):
-            yield "ask for " + ", ".join(changes), _asking(pod, wanted)
-    yield (
-        "set the limits above the requests, so that it runs in the shared pool",
-        pod._replace(
-            qos_class=None,
-            containers=tuple(
-                container._replace(limits={**container.limits, "cpu": container.limits.get("cpu", 0) + 1000})
-                for container in pod.containers
-            ),
-        ),
-    )
+        if changes and all(size > 0 for size in wanted.values()):
+            yield "ask for " + ", ".join(changes), changed
+    yield "set the limits above the requests, so that it runs in the shared pool", _with_more_limits(pod)
 
 
-def _of(name: str, counts: Mapping[str, int]) -> str:
-    return " for container %s" % line(name) if len(counts) > 1 else ""
+def _of(name: str, counts: Collection[str]) -> str:
+    whose = "container %s" % line(name) if name else "the pod as a whole"
+    return " for %s" % whose if len(counts) > 1 or not name else ""
+
+
+def _parts(pod: Pod, own: Mapping[str, int], count: int) -> dict[str, int]:
+    """What containers have for themselves of a pod of so many CPUs, such that those that share have one."""
+    parts, left = dict(own), count
+    staying = [container.name for container in pod.containers if container.kind != INIT]
+    for container in pod.containers:
+        if container.kind == INIT and container.name in own:
+            parts[container.name] = min(own[container.name], left)
+        elif container.kind == SIDECAR:
+            left -= own.get(container.name, 0)
+    most = count - any(name not in own for name in staying)
+    while sum(parts[name] for name in staying if name in own) > max(most, 0):
+        parts[max((name for name in staying if name in own), key=parts.__getitem__)] -= 1
+    return parts
 
 
 def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
+    """The pod with other numbers of CPUs of its containers, and with "" as a whole, or for it as many as they need."""
     containers = []
     for container in pod.containers:
         if container.name in wanted:
@@ -279,7 +313,23 @@ def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
                 requests={**container.requests, **amount}, limits={**container.limits, **amount}, allocated=None
             )
         containers.append(container)
-    return pod._replace(containers=tuple(containers))
+    changed = pod._replace(containers=tuple(containers))
+    if not pod.is_divided or pod.pod_level is None:
+        return changed
+    least = pod.at_once({container.name: container.requests.get("cpu", 0) for container in containers})
+    asked = 1000 * wanted[""] if "" in wanted else pod.pod_level[0].get("cpu", 0)
+    requests, limits = ({**given, "cpu": max(asked, least)} for given in pod.pod_level)
+    return changed._replace(pod_level=(requests, limits))
+
+
+def _with_more_limits(pod: Pod) -> Pod:
+    def more(limits: Resources) -> Resources:
+        return {**limits, "cpu": limits.get("cpu", 0) + 1000}
+
+    if pod.is_divided and pod.pod_level is not None:
+        return pod._replace(qos_class=None, pod_level=(pod.pod_level[0], more(pod.pod_level[1])))
+    containers = (container._replace(limits=more(container.limits)) for container in pod.containers)
+    return pod._replace(qos_class=None, containers=tuple(containers))
 
 
 def _other_kubelets(kubelet: Kubelet) -> Iterator[tuple[str, Kubelet]]:

@@ -161,3 +161,77 @@ def test_nodes_with_the_same_memory_are_computed_once() -> None:
     hosts = {name: (name, plan) for name, plan in plans.items()}
     impact_of([Cluster(hosts, list(map(node_of, plans)), pods)], replays=replays)
     assert replays.computed == 2
+
+
+MANAGERS = {"configuration": {"featureGates": {"PodLevelResourceManagers": True}}}
+WHOLE = {**ALIGNED, "topology_manager_policy": "restricted", "topology_manager_scope": "pod"}
+FULL = {**WHOLE, "cpu_manager_policy_options": {"full-pcpus-only": "true"}}
+IN_SHARED_POOL = "set the limits above the requests, so that it runs in the shared pool"
+
+
+def whole(name: str, cpu: str, init: Mapping[str, str] | None = None, **containers: str) -> dict[str, Any]:
+    """A pod with so many CPUs as a whole, and those of its containers; "" for one that shares the rest."""
+
+    def resources(own: str) -> dict[str, Any]:
+        return {"limits": {"cpu": own, "memory": "64Mi"}} if own else {}
+
+    pod = pod_of(name, "a")
+    rows = [{"name": container, "resources": resources(own)} for container, own in containers.items()]
+    pod["spec"].update(resources={"limits": {"cpu": cpu, "memory": "1Gi"}}, containers=rows)
+    pod["spec"]["initContainers"] = [{"name": row, "resources": resources(own)} for row, own in (init or {}).items()]
+    return pod
+
+
+@pytest.mark.parametrize(
+    ("pod", "wanted", "cure"),
+    [
+        # Nothing is left for x: the pod has more, or the containers less.
+        (whole("p", "4", a="2", b="2", x=""), WHOLE, "ask for 5 CPUs instead of 4 for the pod as a whole"),
+        (whole("p", "4", a="2", b="2", x=""), FULL, "ask for 6 CPUs instead of 4 for the pod as a whole"),
+        (
+            whole("p", "14", a="8", b="6", x=""),
+            WHOLE,
+            "ask for 7 CPUs instead of 8 for container a",
+        ),
+        (whole("p", "3", a="1", x=""), FULL, "ask for 4 CPUs instead of 3 for the pod as a whole"),
+        # Its containers fit what it has then.
+        (
+            whole("p", "10", a="8", x=""),
+            {**WHOLE, "topology_manager_policy": "single-numa-node"},
+            "ask for 8 CPUs instead of 10 for the pod as a whole, 7 CPUs instead of 8 for container a",
+        ),
+        (
+            whole("p", "10", {"warm": "9"}, a="2", x=""),
+            {**WHOLE, "topology_manager_policy": "single-numa-node"},
+            "ask for 8 CPUs instead of 10 for the pod as a whole, 8 CPUs instead of 9 for container warm",
+        ),
+        # By containers, the pod has room for them.
+        (
+            whole("p", "3", a="3", x=""),
+            {**FULL, "topology_manager_scope": "container"},
+            "ask for 4 CPUs instead of 3 for the pod as a whole, 4 CPUs instead of 3 for container a",
+        ),
+    ],
+)
+def test_a_cure_reaches_into_the_resources_of_a_pod_as_a_whole(pod: Any, wanted: Any, cure: str) -> None:
+    plan = plan_of(wanted, FOUND, MACHINE, "1.36.3", beside=MANAGERS)
+    (row,) = impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], [pod])])["workloads"]
+    assert row["fate"] == "homeless"
+    assert row["cure"].partition("; or ")[0] == cure
+
+
+def test_a_pod_as_a_whole_that_nothing_smaller_cures_shares_by_its_own_limits() -> None:
+    """Its containers' limits are left alone: they may not be above those of the pod."""
+    full = {**FULL, "topology_manager_policy": "none", "reserved_system_cpus": "0"}
+    plan = plan_of(full, FOUND, "1 socket x 1 core x 2 threads", "1.36.3", beside=MANAGERS)
+    (row,) = impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], [whole("p", "1", a="1", x="")])])["workloads"]
+    assert row["cure"].startswith(IN_SHARED_POOL)
+
+
+def test_which_pods_as_a_whole_would_have_cpus_with_limits_equal_to_requests() -> None:
+    pod = whole("p", "4", a="2", x="")
+    pod["spec"]["resources"] = {"requests": {"cpu": "4", "memory": "1Gi"}, "limits": {"cpu": "5", "memory": "1Gi"}}
+    for beside, could in ((MANAGERS, True), ({}, False)):
+        plan = plan_of(WHOLE, FOUND, MACHINE, "1.36.3", beside=beside)
+        (row,) = impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], [pod])])["workloads"]
+        assert (row["fate"], row["could_gain"]) == ("stays", could)
