@@ -233,6 +233,34 @@ containers:
       type: list
       elements: int
       sample: [0]
+pods:
+  description: The admitted pods that have CPUs as a whole, of which their containers have parts.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pod:
+      description: As RV(containers[].pod).
+      type: str
+      sample: shop/trading
+    uid:
+      description: As RV(containers[].uid).
+      type: str
+      sample: uid-trading
+    cpus:
+      description: All CPUs of the pod.
+      type: str
+      sample: 1-3,9-11
+    shared:
+      description: Those that containers share which have none of their own.
+      type: str
+      sample: 2,10
+    unused:
+      description:
+        - Those that no container uses once the init containers have ended. The pod would do with fewer; and where a
+          kubelet 1.37 wrote them, older ones refuse its checkpoint.
+      type: str
+      sample: 3,11
 refused:
   description: The pods that the kubelet refuses.
   returned: success

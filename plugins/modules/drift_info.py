@@ -216,6 +216,8 @@ owners:
       description:
         - The namespace, pod and container to which exclusive CPUs belong, with the pod's UID in place of the first two
           if its name is unknown. Empty for other uses.
+        - Of a pod that has CPUs as a whole, all containers that share some of them, as C(shop/trading-0/logs, proxy).
+          What none of them has is that of C(no container).
       type: str
       sample: shop/database-0/server
     cpus:

@@ -130,6 +130,12 @@ containers:
       description: Its exclusive CPUs. Empty for none.
       type: str
       sample: 4-5,28-29
+    of_pod:
+      description:
+        - The CPUs that it has of those of its pod, where that has some as a whole. Empty for others. Whether they are
+          its own or those of several containers, and so whether it is to have a quota, only the kubelet knows.
+      type: str
+      sample: ""
     levels:
       description: The cgroups from that of its processes up to the topmost, each a key of RV(cgroups).
       type: list

@@ -14,7 +14,7 @@ from .._base.quantity import counted
 from .._cgroup.hierarchy import CPUACCT, Hierarchy, lineage, mounted, name_of, parent_of
 from .._cgroup.kubepods import Kubepods, container_id
 from .._host.layers import shown
-from .._node.container_cpus import Running
+from .._node.container_cpus import Running, running_names
 from .._node.exclusive import read_exclusive
 from .._node.node import cgroup_root_of
 from ..cpuset import CPUSet
@@ -191,7 +191,7 @@ def _changes(
     accounts()."""
     # Under the policy dynamic, CPUs change hands.
     state = read_exclusive(node, configuration).state
-    now = set() if state is None else set(state.owners())
+    now = set() if state is None else set(state.owners({} if observed is None else observed.container_names()))
     moved = [found for found in exclusives if (found.pod_uid, found.container, found.cpus) not in now]
     changes = dict.fromkeys(moved, "got or lost CPUs")
     if observed is None:
@@ -242,22 +242,18 @@ def _exclusives(
         return []
     names = {container.pod_uid: container.pod for container in running if container.pod}
     found = []
-    for pod_uid, container, cpus in state.owners():
+    for pod_uid, container, cpus in state.owners(running_names(running)):
+        together = container.split(", ")
         others = state.assignments.get(pod_uid, {})
-        of_pod = [candidate for candidate in running if candidate.pod_uid == pod_uid]
-        # Those that share what is left of their pod's CPUs have these together: the first of them stands for all.
-        together = {container}
-        if pod_uid in state.pod_assignments and container:
-            here = {candidate.name for candidate in of_pod} or others.keys()
-            together = {name for name, own in others.items() if own == cpus and name in here}
-            if container != min(together, default=""):
-                continue
         # Of a container without a name, its CPUs tell; of a whole pod's, all that have no others.
         ids = frozenset(
             candidate.id
-            for candidate in of_pod
-            if (candidate.name in together if candidate.name is not None else candidate.effective == cpus)
-            or (not container and not others.get(candidate.name or ""))
+            for candidate in running
+            if candidate.pod_uid == pod_uid
+            and (
+                (candidate.name in together if candidate.name is not None else candidate.effective == cpus)
+                or (not container and not others.get(candidate.name or ""))
+            )
         )
         found.append(Exclusive(pod_uid, names.get(pod_uid, ""), container, cpus, ids))
         if running and not ids:

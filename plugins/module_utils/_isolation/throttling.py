@@ -41,6 +41,8 @@ class Watched(NamedTuple):
     # The CPUs that it has for itself, and how many it requests where it may have more.
     exclusive: CPUSet = CPUSet()
     requested: int | None = None
+    # What it has of the CPUs that its pod has as a whole, alone or not.
+    of_pod: CPUSet = CPUSet()
 
     @property
     def has_grown(self) -> bool:
@@ -142,6 +144,7 @@ def _row(container: Watched, levels: Mapping[str, Level], sample: ThrottlingSamp
         "qos_class": container.qos_class,
         "cgroup": container.cgroup,
         "exclusive": str(container.exclusive),
+        "of_pod": str(container.of_pod),
         "levels": [_key(path) for path in container.levels if path in levels],
         "limit": None if limit is None else {"cgroup": _key(limit.path), "cpus": _rounded(limit.cpus)},
         "counted": _counted(counted),

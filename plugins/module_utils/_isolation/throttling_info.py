@@ -149,13 +149,13 @@ def _with_exclusive_cpus(
         if recorded.problem is None:
             return watched, []
         return watched, [_note("%s cannot be read: which containers have exclusive CPUs is not known" % recorded.where)]
-    found = [
-        container._replace(
-            exclusive=_exclusive(container, state),
-            requested=recorded.requests.get((container.pod_uid, container.name or "")),
-        )
-        for container in watched
-    ]
+    found = []
+    for container in watched:
+        # Of a container that has a part of a pod's CPUs, only the kubelet knows whether this is its own or shared.
+        kind = "of_pod" if container.pod_uid in state.pod_assignments else "exclusive"
+        requested = recorded.requests.get((container.pod_uid, container.name or ""))
+        changed: dict[str, Any] = {kind: _assigned(container, state), "requested": requested}
+        found.append(container._replace(**changed))
     unknown = {
         container.pod_uid
         for container in watched
@@ -167,10 +167,7 @@ def _with_exclusive_cpus(
     return found, [_note("%s CPUs of %s is not known" % (text, _list_of("pod", sorted(unknown))))]
 
 
-def _exclusive(container: Watched, state: State) -> CPUSet:
-    # Of a container that has a part of a pod's CPUs, only the kubelet knows whether this is its own or shared.
-    if container.pod_uid in state.pod_assignments:
-        return CPUSet()
+def _assigned(container: Watched, state: State) -> CPUSet:
     # What a checkpoint of format 1 says, which has ids alone.
     by_id = state.assignments.get(container.id, {}).get(NAMELESS)
     return by_id or state.assignments.get(container.pod_uid, {}).get(container.name or "") or CPUSet()

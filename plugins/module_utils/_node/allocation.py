@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, RefusedError, option
 from .._base.quantity import counted, nanoseconds
@@ -30,7 +30,7 @@ from ..policy.isolated import ISOLATED, IsolatedPolicy, static_with_isolated
 from ..policy.manager import CPU, Admission, CPUManager
 from ..policy.option_harms import admission_harm, fewest, option_harms, scattered_notes, stranded
 from ..policy.options import StaticOptions
-from ..policy.quota import CONTAINER, is_pod_unlimited, isolation_levels
+from ..policy.quota import CONTAINER, WHOLE_POD, is_pod_unlimited, isolation_levels
 from ..policy.reservation import split_cores
 from ..policy.static import EmptyPodPoolError, NonePolicy, Policy, StaticPolicy, check_pool
 from ..state.acceptance import STATIC, StateError, check_checkpoint
@@ -268,6 +268,7 @@ def plan_allocations(question: Question) -> dict[str, Any]:
     return {
         "settings": settings,
         "containers": rows,
+        "pods": [row for pod in question.pods for row in _pod_rows(manager, pod)],
         "refused": refused,
         "reserved": str(policy.summary.reserved),
         "exclusive": str(after.exclusive_cpus()),
@@ -630,6 +631,21 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
             }
         )
     return rows
+
+
+def _pod_rows(manager: CPUManager, pod: Pod) -> Iterator[dict[str, str]]:
+    """What a pod has as a whole, what of that containers share, and what none but init containers uses."""
+    mask = manager.state.pods.get(pod.uid, 0)
+    if not mask or pod.uid not in manager.active:
+        return
+    levels, shared, unused = levels_of(manager, pod), 0, mask
+    for container in pod.containers:
+        own = manager.state.get(pod.uid, container.name) or 0
+        if container.kind != INIT:
+            unused &= ~own
+            shared |= own if levels[container.name] == WHOLE_POD else 0
+    cpus = {"cpus": mask, "shared": shared, "unused": unused}
+    yield {"pod": pod.name, "uid": pod.uid, **{name: str(CPUSet.from_mask(part)) for name, part in cpus.items()}}
 
 
 def _apart(

@@ -294,6 +294,10 @@ class Observed(NamedTuple):
         """{pod UID: its namespace and name}, of those whose name is known."""
         return {container.pod_uid: container.pod for container in self.running if container.pod}
 
+    def container_names(self) -> dict[str, set[str]]:
+        """{pod UID: the names of its containers that run}"""
+        return running_names(self.running)
+
     def above(self, path: str) -> Sequence[str]:
         """The cgroups above one, but for the topmost, which holds nothing."""
         return tuple(lineage(path))[1:]

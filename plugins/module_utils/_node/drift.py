@@ -223,7 +223,7 @@ def report(
             "actions": [],
             "checkpoint": {**said.to_dict(), "lost": []},
             "cpus": _pools(topology, CPUSet(), said.state, StaticOptions()),
-            "owners": _owners(topology, CPUSet(), said.state, {} if observed is None else observed.pod_names()),
+            "owners": _owners(topology, CPUSet(), said.state, observed),
             "enforcement": None,
             "notes": notes,
         }
@@ -295,7 +295,7 @@ def report(
         "actions": actions,
         "checkpoint": {**judgement.to_dict(), "lost": lost},
         "cpus": {**cpus, "reserved_wanted": str(reserved_wanted)},
-        "owners": _owners(topology, reserved, judgement.state, {} if observed is None else observed.pod_names()),
+        "owners": _owners(topology, reserved, judgement.state, observed),
         "enforcement": enforcement,
         "notes": notes,
     }
@@ -458,19 +458,18 @@ def _pools(topology: Topology, reserved: CPUSet, state: State | None, options: S
 
 
 def _owners(
-    topology: Topology, reserved: CPUSet, state: State | None, pod_names: Mapping[str, str]
+    topology: Topology, reserved: CPUSet, state: State | None, observed: Observed | None
 ) -> list[dict[str, str]]:
-    """Whose each CPU is, exactly one owner's. pod_names: {pod UID: its name}, of those whose name is known."""
-    owners = []
-    left = topology.online
-    exclusive = [] if state is None else sorted(state.owners(), key=lambda owner: owner[-1].first())
-    for uid, container, cpus in exclusive:
-        name = "/".join(filter(None, (pod_names.get(uid, uid), container)))
-        owners.append({"use": "exclusive", "owner": name, "cpus": str(cpus & left)})
+    """Whose each CPU is, exactly one owner's."""
+    names, here = ({}, {}) if observed is None else (observed.pod_names(), observed.container_names())
+    left, owners = topology.online, []
+    # The smaller first: what an init container has left to another one is that one's.
+    for uid, container, cpus in sorted(() if state is None else state.owners(here), key=lambda owner: len(owner[-1])):
+        owners.append(("exclusive", "%s/%s" % (names.get(uid, uid), container or "no container"), cpus & left))
         left -= cpus
-    uses = (("reserved", left & reserved), ("shared", left - reserved), ("offline", topology.offline))
-    owners += [{"use": use, "owner": "", "cpus": str(cpus)} for use, cpus in uses]
-    return [owner for owner in owners if owner["cpus"]]
+    owners.sort(key=lambda owner: list(owner[-1])[:1])
+    owners += [("reserved", "", left & reserved), ("shared", "", left - reserved), ("offline", "", topology.offline)]
+    return [{"use": use, "owner": owner, "cpus": str(cpus)} for use, owner, cpus in owners if cpus]
 
 
 def _machine_notes(topology: Topology, machine: Host) -> list[str]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Iterator, Mapping, NamedTuple
+from typing import Collection, Iterator, Mapping, NamedTuple
 
 from ..cpuset import CPUSet
 
@@ -33,17 +33,25 @@ class State(NamedTuple):
             lines += ["pod %s, container %s: %s" % (pod, name, cpus) for name, cpus in sorted(containers.items())]
         return "".join(line + "\n" for line in lines)
 
-    def owners(self) -> Iterator[tuple[str, str, CPUSet]]:
+    def owners(
+        self, running: Mapping[str, Collection[str]] = MappingProxyType({})
+    ) -> Iterator[tuple[str, str, CPUSet]]:
         """(pod UID, container, CPUs) of all that have CPUs to themselves, sorted.
 
-        The container is empty for what a whole pod has and none of its containers.
+        Several containers that share CPUs of their pod are one, as "a, b"; the container is empty for what a whole pod
+        has and none of its containers. running: {pod UID: its containers that run}; an init container that has ended
+        leaves what it had to its pod.
         """
         for pod in sorted({*self.assignments, *self.pod_assignments}):
-            left = self.pod_assignments.get(pod, CPUSet())
-            for name, cpus in sorted(self.assignments.get(pod, {}).items()):
-                left -= cpus
+            own, left = self.assignments.get(pod, {}), self.pod_assignments.get(pod)
+            sharing: dict[tuple[str, CPUSet], list[str]] = {}
+            here = own if left is None else own.keys() & running.get(pod, ()) or own
+            for name in sorted(here):
+                sharing.setdefault((name if left is None else "", own[name]), []).append(name)
+            for (_alone, cpus), names in sharing.items():
                 if cpus:
-                    yield pod, name, cpus
+                    yield pod, ", ".join(names), cpus
+                left = None if left is None else left - cpus
             if left:
                 yield pod, "", left
 

@@ -88,7 +88,7 @@ class ContainerPlace(TypedDict):
 
     pod: str
     container: str
-    # "exclusive" or "shared".
+    # "exclusive", "pod" for CPUs that its pod has as a whole, or "shared".
     use: str
     cpus: str
     # "whole" or "split"; empty for shared CPUs, and where it is not known.

@@ -21,6 +21,8 @@ from .results import Result
 from .shapes import ContainerPlace, MeasuredNode, Report
 
 EXCLUSIVE, SHARED = "exclusive", "shared"
+# Of the CPUs that its pod has as a whole, alone or with others of it.
+OF_POD = "pod"
 _WHOLE, _SPLIT = "whole", "split"
 COLUMNS = ("pod", "container", "node", "use", "cpus", "cores", "numa_nodes", "caches", "throttled_percent", "since")
 _HEADS = {"cpus": "CPUS", "numa_nodes": "NUMA", "caches": "L3", "throttled_percent": "THROTTLED %"}
@@ -40,15 +42,15 @@ def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]
     shared = line(mapping(answer.get("cpus")).get("shared") or "")
     places = []
     for row in map(mapping, items(looked.get("containers"))):
-        exclusive = line(row.get("exclusive") or "")
+        exclusive, of_pod = (line(row.get(name) or "") for name in ("exclusive", "of_pod"))
         percent, since = row.get("throttled_percent"), line(row.get("started") or "")
         is_number = isinstance(percent, (int, float)) and not isinstance(percent, bool) and 0 <= percent <= 100
         places.append(
             place(
                 line(row.get("pod") or row.get("pod_uid") or ""),
                 line(row.get("container") or ""),
-                EXCLUSIVE if exclusive else SHARED,
-                exclusive or shared,
+                EXCLUSIVE if exclusive else OF_POD if of_pod else SHARED,
+                exclusive or of_pod or shared,
                 float(percent) if is_number else None,  # type: ignore[arg-type]  # as just looked at
                 since if _is_past(since, result.looked_at) else "",
             )
@@ -57,8 +59,10 @@ def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]
         for owner in map(mapping, items(answer.get("owners"))):
             name, cpus = line(owner.get("owner") or ""), line(owner.get("cpus") or "")
             if owner.get("use") == EXCLUSIVE and name:
-                pod, _slash, container = name.rpartition("/")
-                places.append(place(pod, container, EXCLUSIVE, cpus, None, ""))
+                pod, _slash, owner_names = name.rpartition("/")
+                containers = owner_names.split(", ")
+                use = EXCLUSIVE if len(containers) == 1 else OF_POD
+                places += [place(pod, container, use, cpus, None, "") for container in containers]
     return places
 
 
@@ -99,7 +103,7 @@ def _topology_of(answer: Mapping[str, Any]) -> Topology | None:
 
 
 def _meaning(topology: Topology | None, use: str, text: str) -> tuple[str, str, str]:
-    """Whether exclusive CPUs are whole cores, and their NUMA nodes and L3 caches; empty where it is not known."""
+    """Whether CPUs that not all share are whole cores, and their NUMA nodes and L3 caches; empty if it is not known."""
     try:
         cpus = CPUSet.parse(text)
     except WRONG:
@@ -109,7 +113,7 @@ def _meaning(topology: Topology | None, use: str, text: str) -> tuple[str, str, 
     mask = cpus.mask
     is_split = any(core.cpus.mask & mask and core.cpus.mask & ~mask for core in topology.cores)
     cores = _SPLIT if is_split else _WHOLE
-    return cores if use == EXCLUSIVE else "", _ids(topology.numa_nodes, cpus), _ids(topology.caches, cpus)
+    return "" if use == SHARED else cores, _ids(topology.numa_nodes, cpus), _ids(topology.caches, cpus)
 
 
 def _ids(groups: Iterable[Group], cpus: CPUSet) -> str:

@@ -125,6 +125,22 @@ def test_a_plan_divides_the_cpus_of_a_pod(manifest: Any, wanted: Any, expected: 
     assert (plan["exact"], plan["refused"]) == (minor == 36, [])
 
 
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (whole("4", "8Gi", a={}, b={}), ("1-2,9-10", "1-2,9-10", "")),
+        (whole("4", "8Gi", a=TWO, b={}), ("1-2,9-10", "2,10", "")),
+        (whole("6", "8Gi", a=TWO, b=TWO), ("1-3,9-11", "", "3,11")),
+        (whole("2500m", "8Gi", a=TWO, b={}), None),
+    ],
+)
+def test_a_plan_says_what_a_pod_has_as_a_whole_and_what_nobody_uses(manifest: Any, expected: Any) -> None:
+    (*rows,) = planned(manifest)["pods"]
+    assert rows == (
+        [] if expected is None else [dict(zip(("pod", "uid", "cpus", "shared", "unused"), ("whole",) * 2 + expected))]
+    )
+
+
 def test_with_memory_as_well_the_plan_is_exact() -> None:
     plan = planned(whole("4", "8Gi", a=TWO, b={}), left=Left(others=OtherManagers(NODES)), **MEMORY)
     rows = {row["container"]: (row["size"], row["numa_nodes"]) for row in plan["memory"]["containers"]}

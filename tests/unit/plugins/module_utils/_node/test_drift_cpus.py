@@ -54,8 +54,8 @@ def test_the_cpus_of_a_whole_pod() -> None:
     found = told({}, STATIC + gates, write_checkpoint("static", whole, Format3))
     assert found["owners"] == [
         {"use": "exclusive", "owner": "uid-a/app", "cpus": "1,5"},
-        {"use": "exclusive", "owner": "uid-a", "cpus": "2,6"},
-        {"use": "exclusive", "owner": "uid-b", "cpus": "3,7"},
+        {"use": "exclusive", "owner": "uid-a/no container", "cpus": "2,6"},
+        {"use": "exclusive", "owner": "uid-b/no container", "cpus": "3,7"},
         {"use": "reserved", "owner": "", "cpus": "0,4"},
     ]
 

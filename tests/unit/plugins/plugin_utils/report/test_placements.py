@@ -35,6 +35,19 @@ def test_a_fleet_has_a_line_for_pods_alike() -> None:
     ]
 
 
+def test_a_pod_with_cpus_as_a_whole_says_whose_they_are() -> None:
+    rows = [("a", "container", "1,9"), ("b", "pod", "2-3"), ("c", "pod", "2-3")]
+    containers = [{"pod": "p", "uid": "p", "container": name, "isolation": of, "cpus": cpus} for name, of, cpus in rows]
+    whole = {"pod": "p", "uid": "p", "cpus": "1-3,9-11", "shared": "2-3", "unused": "10-11"}
+    found = fleet_placements({"x": answer(p="OutOfcpu"), "y": {"containers": containers, "pods": [whole]}})
+    assert found["pods"][0]["as_whole"] == {"cpus": 6, "own": {"a": 2}, "shared": 2, "unused": 2}
+    assert placements_table(found) == (
+        "p: fits on 1 of 2 nodes; refused on 1: OutOfcpu (x); of its 6 CPUs as a whole: 2 for a, 2 shared, 2 unused\n"
+    )
+    made_up = {"x": {"pods": [{"pod": "q", "uid": [], "cpus": "0-999999999999", "shared": {}}]}, "y": answer("q")}
+    assert placements_table(fleet_placements(made_up)).startswith("q: fits on 1 of 2 nodes")
+
+
 def test_nodes_without_an_answer_are_named_with_the_reason() -> None:
     answers = {
         "a": None,
