@@ -51,6 +51,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import assignments_text
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import restore_error
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import CheckpointError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import format_for, write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kubelet_view import CPUTopology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.model import Topology
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.sysfs import read_sysfs
@@ -116,8 +117,18 @@ def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_podlevel(case: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint, or the life of a kubelet with limits of CPU as well, of pods that have resources as a whole."""
-    return answer_checkpoint(case) if "content" in case else PolicyCase(case, with_limits=True).answer()
+    """A checkpoint, and as it is written again, or the life of a kubelet with limits of CPU as well: all of pods that have
+    resources as a whole."""
+    if "content" not in case:
+        return PolicyCase(case, with_limits=True).answer()
+    answer = answer_checkpoint(case)
+    if "error" in answer:
+        return answer
+    minor = minor_version(case["version"])
+    pod_level = Gates(case["feature_gates"], minor).enabled(POD_LEVEL_MANAGERS)
+    state = restore_state(case["content"].encode("utf-8"), case["policy"], minor, pod_level)
+    written = write_checkpoint(case["policy"], state, format_for(minor, pod_level))
+    return {**answer, "file_written": written.decode("utf-8")}
 
 
 def answer_start(line: Mapping[str, Any]) -> dict[str, Any]:

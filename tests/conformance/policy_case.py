@@ -173,7 +173,11 @@ class PolicyCase:
         if not admission.admitted:
             answer.update(reason=admission.reason, message=admission.message)
         if admission.hints:
-            answer["hints"] = [hints_answer(container, hints) for container, hints in admission.hints]
+            answer["hints"] = [
+                hints_answer(container, hints, bool(number))
+                for container, all_hints in admission.hints
+                for number, hints in enumerate(all_hints)
+            ]
         if admission.admitted and self.with_limits:
             answer.update(self._limits(pod))
         nothing = Hint(None, False)
@@ -312,7 +316,8 @@ def hint_answer(hint: Hint) -> Answer:
     return {"mask": None if hint.mask is None else list(iterate_bits(hint.mask)), "preferred": hint.preferred}
 
 
-def hints_answer(container: str, hints: list[Hint] | None) -> Answer:
-    """What was asked for one container, or for the pod as a whole."""
-    told = None if hints is None else {"cpu": [hint_answer(hint) for hint in hints]}
-    return {"container": container, "hints": told} if container else {"hints": told}
+def hints_answer(container: str, hints: Mapping[str, list[Hint] | None] | None, of_memory: bool) -> Answer:
+    """What one manager was asked for one container, or for the pod as a whole."""
+    told = None if hints is None else {name: list(map(hint_answer, found or ())) for name, found in hints.items()}
+    manager = {"manager": "memory"} if of_memory else {}
+    return {**({"container": container} if container else {}), "hints": told, **manager}

@@ -62,10 +62,10 @@ class HintProvider:
     # Whether it serves a container before the CPU manager does, or after it.
     is_first = False
 
-    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
+    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None] | None:
         """{resource: the NUMA nodes that could serve a container, or with "" the pod as a whole}.
 
-        None, or a resource that is not named: no preference; empty: it cannot be served.
+        None, of all or of a resource, or a resource that is not named: no preference; empty: it cannot be served.
         """
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ Source: pkg/kubelet/cm/cpumanager/cpu_manager.go and pkg/kubelet/cm/topologymana
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Collection, Mapping, NamedTuple, Sequence
+from typing import Collection, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._base.errors import InputError
 from .._containers.pods import Pod
@@ -26,6 +26,9 @@ TOPOLOGY_AFFINITY_ERROR = "TopologyAffinityError"
 CPU = "cpu"
 
 
+Asked = Tuple[str, List[Optional[Mapping[str, Optional[List[Hint]]]]]]
+
+
 class Admission(NamedTuple):
     """What the kubelet says of a pod: whether it runs, or the reason and message of its refusal."""
 
@@ -34,8 +37,9 @@ class Admission(NamedTuple):
     message: str = ""
     # {container: affinity}, of those that the topology manager came to; empty for its policy none.
     affinity: Mapping[str, Hint] = MappingProxyType({})
-    # (container, its hints) as they were asked for; the container is "" for a pod as a whole.
-    hints: tuple[tuple[str, list[Hint] | None], ...] = ()
+    # (container, {resource: its hints} of each manager) as they were asked for, that of CPUs first; the container is ""
+    # for a pod as a whole.
+    hints: tuple[Asked, ...] = ()
     # The resources, such as cpu, memory, nvidia.com/gpu, that could not be aligned, or not with each other.
     not_aligned: tuple[str, ...] = ()
     # The container that the pod was refused for; "" for the pod as a whole.
@@ -80,7 +84,7 @@ class CPUManager:
     def _admit(self, pod: Pod) -> Admission:
         manager = self.topology_manager
         affinity: dict[str, Hint] = {}
-        asked: list[tuple[str, list[Hint] | None]] = []
+        asked: list[Asked] = []
         best = Hint(None, False)
         not_aligned: tuple[str, ...] = ()
 
@@ -88,13 +92,15 @@ class CPUManager:
             """Ask for the hints of a container, or of the pod as a whole (""), and merge them."""
             nonlocal best, not_aligned
             self.remove_stale()
-            hints = (
+            of_cpus = (
                 self.policy.hints(self.state, pod, container) if container else self.policy.pod_hints(self.state, pod)
             )
+            named = {CPU: of_cpus}
+            of_all = [provider.hints(pod, container) for provider in self.others]
+            hints = [None if of_cpus is None else {CPU: of_cpus}, *of_all]
             asked.append((container, hints))
-            named = {CPU: hints}
-            for provider in self.others:
-                named.update(provider.hints(pod, container))
+            for found in hints:
+                named.update(found or {})
             best, admitted = manager.merge(list(named.values()))
             if not admitted:
                 not_aligned = manager.not_aligned(named)
@@ -182,7 +188,7 @@ def _refused(
     pod: Pod,
     scope: str,
     affinity: dict[str, Hint],
-    asked: list[tuple[str, list[Hint] | None]],
+    asked: list[Asked],
     not_aligned: tuple[str, ...],
 ) -> Admission:
     rest = affinity, tuple(asked), not_aligned, asked[-1][0]

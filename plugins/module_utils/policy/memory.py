@@ -217,14 +217,14 @@ class StaticMemory(HintProvider):
 
     # --- hints -----------------------------------------------------------------------------------
 
-    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None]:
+    def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None] | None:
         if not has_own_memory(pod, self.config.minor):
-            return {}
+            return None
         try:
             requests = requested_memory(pod, container)
         except AllocationError:
             # A request that cannot be read: no preference, and then the allocation fails.
-            return {}
+            return None
         own = self.entries.get(pod.uid, {})
         if not container and self._keeps(pod):
             return _again(self.pods[pod.uid], requests)
@@ -308,10 +308,10 @@ def requested_memory(pod: Pod, container: str) -> dict[str, int]:
     }
 
 
-def _again(blocks: Sequence[Mapping[str, Any]], requests: Sizes) -> dict[str, list[Hint] | None]:
+def _again(blocks: Sequence[Mapping[str, Any]], requests: Sizes) -> dict[str, list[Hint] | None] | None:
     """The hints of a container that has its memory already: those nodes, or no preference where it asks for more."""
     if {block["type"]: block["size"] for block in blocks} != dict(requests) or len(blocks) != len(requests):
-        return {}
+        return None
     return {block["type"]: [Hint(_mask(block["numaAffinity"]), True)] for block in blocks}
 
 

@@ -157,7 +157,7 @@ def test_scope_container() -> None:
     admission = node.add(pod("u1", 3, 1.5, 3))
     assert admission.admitted
     assert [container for container, _hints in admission.hints] == ["a", "b", "c"]
-    assert [hints is None for _container, hints in admission.hints] == [False, True, False]
+    assert [hints is None for _container, (hints,) in admission.hints] == [False, True, False]
     # The second finds the first's CPUs taken.
     assert {name: hint.mask for name, hint in admission.affinity.items()} == {"a": 0b01, "b": None, "c": 0b10}
     assert cpus(node, "u1") == {"a": "1,4-5", "c": "2-3,6"}
@@ -183,7 +183,7 @@ def test_scope_pod() -> None:
 
 def test_best_effort_with_no_hint_at_all() -> None:
     admission = manager(TWO, BEST_EFFORT).add(pod("u1", 8))
-    assert [hints for _container, hints in admission.hints] == [[]]
+    assert [hints for _container, (hints,) in admission.hints] == [{"cpu": []}]
     assert admission.affinity == {"a": Hint(0b11, False)}
     assert admission.reason == "UnexpectedAdmissionError"
 
