@@ -117,7 +117,7 @@ def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_podlevel(case: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint, and as it is written again, or the life of a kubelet with limits of CPU as well: all of pods that have
+    """A checkpoint, and as it is written again, or the life of a kubelet with limits of CPU as well: of pods that have
     resources as a whole."""
     if "content" not in case:
         return PolicyCase(case, with_limits=True).answer()

@@ -10,6 +10,9 @@ The model, between two changes of anything:
 3. A Guaranteed pod runs on the pool no more than it requests, because that is its limit. Exclusive CPUs have no quota:
    the kubelet sets none for them from Kubernetes 1.33, and where the policy dynamic gives them out there must be none.
 4. A thread that wants to run and does not is waiting.
+5. A pod that requests CPUs as a whole (gate PodLevelResourceManagers) runs on all of these that a container of it has.
+   Where the topology manager does not give it such, with the scope container or the policy none, its threads run first
+   on the CPUs that its containers have for themselves, and the others on the pool, up to the rest of its limit.
 
 Memory and devices, and the kubelet's topology manager, say which pods are admitted, and nothing of how they run.
 
@@ -19,6 +22,8 @@ favour of exclusive CPUs, and the model leaves it out.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple, Sequence
 
@@ -38,8 +43,8 @@ from ...module_utils.policy.manager import CPUManager
 from ...module_utils.policy.memory import StaticMemory
 from ...module_utils.policy.static import NonePolicy, Policy, StaticPolicy
 from ...module_utils.state.acceptance import NONE, STATIC
+from ...module_utils.state.memory_manager import MEMORY, MemoryConfig
 from ...module_utils.state.memory_manager import STATIC as STATIC_MEMORY
-from ...module_utils.state.memory_manager import MemoryConfig
 from .trace import Trace, TracePod
 
 POLICIES = (NONE, STATIC, DYNAMIC)
@@ -66,7 +71,7 @@ class Beside(NamedTuple):
                 of_memory, of_machine = (", ".join(map(str, sorted(some))) for some in (self.numa_memory, nodes))
                 what = "there are the NUMA nodes %s, and the machine has %s" % (of_memory, of_machine)
                 raise InputError(what, option("numa_memory"), "give the memory of each NUMA node of the machine")
-            config = MemoryConfig(STATIC_MEMORY, self.reserved_memory, NEWEST_MINOR, machine=self.numa_memory)
+            config = MemoryConfig(STATIC_MEMORY, self.reserved_memory, NEWEST_MINOR, True, self.numa_memory)
             found.append(StaticMemory(config))
         return found
 
@@ -125,10 +130,8 @@ class KubeletNode(SimulatedNode):
         self.is_static = name == STATIC
 
     def add(self, pod: TracePod) -> str:
-        amounts = {**pod.resources, "cpu": pod.cpu}
-        whole = Pod(pod.name, pod.name, (Container(pod.name, APP, amounts, amounts),), pod.qos_class)
         try:
-            admission = self.manager.add(whole)
+            admission = self.manager.add(_pod_of(pod))
         except EndlessDistributionError as error:
             raise InputError("pod %s: %s" % (pod.name, error), remedy="choose other policy options") from error
         return "" if admission.admitted else admission.reason
@@ -141,7 +144,24 @@ class KubeletNode(SimulatedNode):
         state = self.manager.state
         if not self.is_static:
             return Placement(self.rules.topology.cpus, {})
-        return Placement(state.default, {uid: mask for uid, own in state.assignments.items() for mask in own.values()})
+        own = {uid: reduce(or_, masks.values()) for uid, masks in state.assignments.items()}
+        return Placement(state.default, {**own, **state.pods})
+
+
+def _pod_of(pod: TracePod) -> Pod:
+    """The pod, as a kubelet is given it."""
+    amounts = {**pod.resources, "cpu": pod.cpu}
+    if not pod.containers:
+        return Pod(pod.name, pod.name, (Container(pod.name, APP, amounts, amounts),), pod.qos_class)
+
+    def resources(count: int) -> dict[str, int]:
+        # A byte: one that asks for no memory has no CPUs of its own.
+        return {"cpu": 1000 * count, MEMORY: 1000} if count else {}
+
+    own = tuple(Container(name, APP, resources(count), resources(count)) for name, count in pod.containers.items())
+    amounts[MEMORY] = max(amounts.get(MEMORY, 0), 1000 * (len(own) + 1))
+    whole = Pod(pod.name, pod.name, own, pod.qos_class, (amounts, amounts))
+    return whole._replace(has_pod_level_gate=True, has_managers_gate=True)
 
 
 class DynamicNode(SimulatedNode):
@@ -159,6 +179,9 @@ class DynamicNode(SimulatedNode):
         self._peak = SharedPeak()
 
     def add(self, pod: TracePod) -> str:
+        if pod.containers:
+            what = "pod %s: the policy dynamic gives no CPUs to pods as a whole" % pod.name
+            raise InputError(what, remedy="leave it out of %s" % option("policies"))
         reason = "" if self.kubelet is None else self.kubelet.add(pod)
         if reason:
             return reason
@@ -219,13 +242,15 @@ _LEAVE, _ARRIVE, _LOAD, _LOOK = range(4)
 class Served(NamedTuple):
     """What became of a pod; wanted, ran, waited in seconds of threads, owned in seconds of exclusive CPUs.
 
-    first_set: how many seconds after it came it had its exclusive CPUs; None where it never had. refused: the reason.
+    on_own: what of it ran on these. first_set: how many seconds after it came it had its exclusive CPUs; None where it
+    never had. refused: the reason.
     """
 
     pod: TracePod
     wanted: float = 0.0
     ran: float = 0.0
     owned: float = 0.0
+    on_own: float = 0.0
     first_set: float | None = None
     refused: str = ""
 
@@ -246,7 +271,7 @@ class Served(NamedTuple):
             "thread_seconds_run": round(self.ran, 3),
             "thread_seconds_waited": round(self.waited, 3),
             "exclusive_cpu_seconds": round(self.owned, 3),
-            "utilisation": round(self.ran / self.owned, 4) if self.owned else None,
+            "utilisation": round(self.on_own / self.owned, 4) if self.owned else None,
             "first_set_after": self.first_set,
         }
 
@@ -333,6 +358,7 @@ class _Replay:
                 wanted=served.wanted + self.wanted.get(name, 0.0) * seconds,
                 ran=served.ran + rate * seconds,
                 owned=served.owned + owned * seconds,
+                on_own=served.on_own + min(rate, owned) * seconds,
             )
             self.used[name] = self.used.get(name, 0.0) + rate * seconds
 
@@ -365,18 +391,26 @@ class _Replay:
         if placement != self.placement:
             self.placement = placement
             self.timeline.append((self.now, placement))
-        self.rates, pooled = {}, []
+        # Of those on the pool: (pod, thousandths of a CPU that it requests of it, how many threads want to run).
+        pooled: list[tuple[TracePod, int, float]] = []
+        self.rates = {}
         for name, pod in self.present.items():
             served, mask = self.served[name], placement.exclusive.get(name)
             if mask is None:
-                pooled += [] if served.refused else [pod]
+                pooled += [] if served.refused else [(pod, pod.cpu, self._pooled(pod))]
                 continue
-            self.rates[name] = min(self.wanted.get(name, 0.0), count_bits(mask))
+            cpus, wanted = count_bits(mask), self.wanted.get(name, 0.0)
+            usable = cpus if pod.is_shared else sum(pod.containers.values()) or cpus
+            self.rates[name] = min(wanted, usable)
+            rest = pod.cpu - 1000 * cpus
+            if pod.is_shared and rest > 0:
+                pooled.append((pod, rest, min(wanted - self.rates[name], rest / 1000)))
             if served.first_set is None:
                 self.served[name] = served._replace(first_set=self.now - pod.arrives)
-        wanted = [self._pooled(pod) for pod in pooled]
-        shares = shares_of([max(_LEAST_WEIGHT, pod.cpu) for pod in pooled], wanted, count_bits(placement.shared))
-        self.rates.update(zip((pod.name for pod in pooled), shares))
+        weights = [max(_LEAST_WEIGHT, milli) for _pod, milli, _wanted in pooled]
+        shares = shares_of(weights, [wanted for _pod, _milli, wanted in pooled], count_bits(placement.shared))
+        for (pod, _milli, _wanted), share in zip(pooled, shares):
+            self.rates[pod.name] = self.rates.get(pod.name, 0.0) + share
 
     def _pooled(self, pod: TracePod) -> float:
         threads = self.wanted.get(pod.name, 0.0)

@@ -17,7 +17,7 @@ from ...module_utils._base.quantity import counted
 from ...module_utils.cpuset import CPUSet, iterate_bits
 from ...module_utils.policy.dynamic_state import DynamicRules
 from ...module_utils.topology.kubelet_view import CPUTopology
-from .replay import Placement, Replay, Served
+from .replay import Placement, Replay
 
 # What the order of a sum can make, and seconds of threads that nobody misses.
 _ROUNDING, _SECONDS = 1e-9, 1e-3
@@ -104,17 +104,13 @@ def summary(replay: Replay) -> dict[str, Any]:
     return {
         "policy": replay.policy,
         "utilisation": round(replay.ran / replay.capacity, 4),
-        "exclusive_utilisation": round(_ran_on_own(replay.served) / owned, 4) if owned else None,
+        "exclusive_utilisation": round(sum(served.on_own for served in replay.served) / owned, 4) if owned else None,
         "thread_seconds_waited": round(replay.waited, 3),
         "waiting_part": round(replay.waited / (replay.ran + replay.waited), 4) if replay.ran + replay.waited else 0.0,
         "refused": [served.pod.name for served in replay.served if served.refused],
         "moves": replay.moves,
         "pods": [served.to_dict() for served in replay.served],
     }
-
-
-def _ran_on_own(served: Sequence[Served]) -> float:
-    return sum(row.ran for row in served if row.owned)
 
 
 def table(summaries: Sequence[dict[str, Any]]) -> str:

@@ -36,7 +36,7 @@ VERSION = 1
 
 # Above what is of use: a typing error must not take a day.
 _MOST_PODS, _MOST_CHANGES, _MOST_SECONDS, _MOST_THREADS = 10000, 1000000, 31 * 86400, 1 << 16
-_MOST_RESOURCES = 20
+_MOST_RESOURCES = _MOST_CONTAINERS = 20
 
 # (seconds after it came, how many threads want to run from then on).
 Load = Sequence[Tuple[float, float]]
@@ -46,7 +46,8 @@ class TracePod(NamedTuple):
     """A pod of one container. cpu: what it requests, in thousandths. most: see elastic; 0 where it is not elastic.
 
     arrives, leaves: seconds from the trace's beginning. resources: what it requests beside CPUs and is limited to, such
-    as memory and devices, in thousandths.
+    as memory and devices, in thousandths. containers: of a pod that requests all of that as a whole, how many CPUs each
+    of its containers is to have for itself; 0 for those that share the rest.
     """
 
     name: str
@@ -57,6 +58,12 @@ class TracePod(NamedTuple):
     leaves: float
     load: Load
     resources: Mapping[str, int] = MappingProxyType({})
+    containers: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether containers of a pod that requests CPUs as a whole share the rest of these."""
+        return not all(self.containers.values())
 
     @property
     def exclusive(self) -> int:
@@ -92,6 +99,7 @@ class Trace(NamedTuple):
                         if pod.resources
                         else {}
                     ),
+                    **({"containers": dict(pod.containers)} if pod.containers else {}),
                     "load": [list(change) for change in pod.load],
                 }
                 for pod in self.pods
@@ -135,6 +143,8 @@ def _pod(row: object, number: int, duration: float) -> TracePod:
             raise InputError("%s does not go with the class %s" % (row.get("cpu", 0), qos_class), "cpu")
         name, load = _text(row.get("name"), "name"), _load(row.get("load"))
         pod = TracePod(name, qos_class, cpu, 0, arrives, leaves, load, _resources(row.get("resources"), qos_class))
+        if row.get("containers") is not None:
+            return pod._replace(containers=_containers(row["containers"], pod, row.get("elastic")))
         if row.get("elastic") is None:
             return pod
         least, most = parse_range(row["elastic"])
@@ -145,6 +155,18 @@ def _pod(row: object, number: int, duration: float) -> TracePod:
     except InputError as error:
         raise error.within(where) from error
     return pod._replace(most=most)
+
+
+def _containers(data: object, pod: TracePod, elastic: object) -> Mapping[str, int]:
+    where = "containers"
+    if not isinstance(data, Mapping) or not 0 < len(data) <= _MOST_CONTAINERS:
+        raise InputError("is no mapping of at most %d containers to CPUs" % _MOST_CONTAINERS, where)
+    if not pod.exclusive or elastic is not None:
+        raise InputError("are of pods of the class Guaranteed that request whole CPUs and are not elastic", where)
+    found = {_text(name, where): _number(count, where, 0, pod.exclusive) for name, count in data.items()}
+    if any(count % 1 for count in found.values()) or sum(found.values()) > pod.exclusive:
+        raise InputError("have no whole CPUs, or more than the %d of the pod" % pod.exclusive, where)
+    return {name: int(count) for name, count in found.items()}
 
 
 def _resources(data: object, qos_class: str) -> Mapping[str, int]:

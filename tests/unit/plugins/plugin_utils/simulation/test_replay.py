@@ -94,6 +94,68 @@ def test_a_pod_that_is_refused_does_not_run() -> None:
     assert summary(found)["refused"] == ["b"]
 
 
+WHOLE = Beside("restricted", "pod")
+
+
+def whole(name: str, cpu: int, load: float, **containers: int) -> TracePod:
+    return pod(name, 1000 * cpu, load)._replace(containers=containers)
+
+
+@pytest.mark.parametrize(
+    ("containers", "beside", "ran", "owned"),
+    [
+        # Whoever shares uses all that the pod has.
+        ({"a": 2, "b": 0}, WHOLE, 4, 4),
+        ({"a": 0, "b": 0}, WHOLE, 4, 4),
+        # Two of its CPUs are of no container.
+        ({"a": 1, "b": 1}, WHOLE, 2, 4),
+        # By containers: a has 2 CPUs, and b 2 of the pool.
+        ({"a": 2, "b": 0}, Beside("restricted", "container"), 4, 2),
+        ({"a": 2, "b": 0}, Beside(), 4, 2),
+        ({"a": 2, "b": 1}, Beside(), 3, 3),
+        ({"a": 0}, Beside(), 4, 0),
+    ],
+)
+def test_a_pod_with_cpus_as_a_whole(containers: Any, beside: Beside, ran: int, owned: int) -> None:
+    found = replay(trace_of(whole("p", 4, 6.0, **containers)), "static", rules_of(), beside=beside)
+    row = served(found, "p")
+    assert (row["thread_seconds_run"], row["exclusive_cpu_seconds"]) == (100 * ran, 100 * owned)
+    assert (row["refused"], row["utilisation"]) == ("", min(ran, owned) / owned if owned else None)
+    # Without the static policy it has a limit, as any pod.
+    assert (
+        served(replay(trace_of(whole("p", 4, 6.0, **containers)), "none", rules_of(), beside=beside), "p")[
+            "thread_seconds_run"
+        ]
+        == 400
+    )
+
+
+def test_what_containers_by_themselves_use_of_the_pool_is_missing_to_others() -> None:
+    trace = trace_of(whole("p", 6, 6.0, a=2, b=0), pod("web", 4500, 8.0))
+    found = replay(trace, "static", rules_of(), beside=Beside())
+    # Of 6 CPUs of the pool b has 4 parts of 8.5.
+    assert served(found, "p")["thread_seconds_run"] == pytest.approx(100 * (2 + 6 * 4 / 8.5))
+    assert served(found, "web")["thread_seconds_run"] == pytest.approx(100 * 6 * 4.5 / 8.5)
+
+
+def test_pods_with_cpus_as_a_whole_are_refused_as_by_the_kubelet() -> None:
+    full = trace_of(whole("full", 4, 4.0, a=2, b=2, x=0), whole("rest", 4, 4.0, a=4))
+    for policy, reason in (("restricted", "TopologyAffinityError"), ("best-effort", "EmptyPodSharedPoolError")):
+        assert [row.refused for row in replay(full, "static", rules_of(), beside=Beside(policy, "pod")).served] == [
+            reason,
+            "",
+        ]
+    with pytest.raises(InputError, match="pod full: the policy dynamic gives no CPUs to pods as a whole"):
+        replay(full, "dynamic", rules_of(), beside=WHOLE)
+
+
+def test_the_memory_of_a_pod_as_a_whole_is_counted_once() -> None:
+    memory = whole("p", 2, 2.0, a=1, b=0)._replace(resources={"memory": (6 << 30) * 1000})
+    trace = trace_of(memory, memory._replace(name="q"), memory._replace(name="r"))
+    found = replay(trace, "static", rules_of("2 sockets x 4 cores"), beside=ALIGNED._replace(topology_scope="pod"))
+    assert [bool(row.refused) for row in found.served] == [False, False, True]
+
+
 GPU = "nvidia.com/gpu"
 # Each of the two NUMA nodes has 4 CPUs, 1 GPU and 8 Gi, of which 1 Gi of the first is reserved.
 ALIGNED = Beside(

@@ -195,3 +195,35 @@ def test_what_cannot_be_is_refused() -> None:
         make_trace("other", 1, 48)
     with pytest.raises(InputError, match="takes 8 CPUs"):
         make_trace("batch", 1, 7)
+
+
+def whole(containers: Any, **more: Any) -> dict[str, Any]:
+    pod = {"name": "trading", "qosClass": "Guaranteed", "cpu": "4", "arrives": 0, "load": [[0, 1]], **more}
+    return {**DATA, "pods": [{**pod, "containers": containers}]}
+
+
+def test_a_pod_that_requests_cpus_as_a_whole() -> None:
+    trace = read_trace(whole({"engine": 2, "proxy": 0}))
+    assert trace.pods[0].containers == {"engine": 2, "proxy": 0}
+    assert read_trace(trace.to_dict()) == trace
+
+
+@pytest.mark.parametrize(
+    ("containers", "more", "said"),
+    [
+        ([], {}, "is no mapping of at most 20 containers to CPUs"),
+        ({}, {}, "is no mapping of at most 20 containers to CPUs"),
+        ({str(number): 0 for number in range(21)}, {}, "is no mapping of at most 20"),
+        ({"a": 0}, {"qosClass": "Burstable"}, "are of pods of the class Guaranteed that request whole CPUs"),
+        ({"a": 0}, {"cpu": "2500m"}, "are of pods of the class Guaranteed that request whole CPUs"),
+        ({"a": 0}, {"elastic": "4-8"}, "are of pods of the class Guaranteed that request whole CPUs"),
+        ({"a": 0.5}, {}, "have no whole CPUs, or more than the 4 of the pod"),
+        ({"a": 3, "b": 2}, {}, "have no whole CPUs, or more than the 4 of the pod"),
+        ({"a": "2"}, {}, "'2' is no number from 0 to 4"),
+        ({"a": -1}, {}, "-1 is no number from 0 to 4"),
+        ({"": 1}, {}, "'' is no text"),
+    ],
+)
+def test_containers_that_cannot_be(containers: Any, more: Any, said: str) -> None:
+    with pytest.raises(InputError, match=r"pods\[0\]: containers: .*" + said):
+        read_trace(whole(containers, **more))
