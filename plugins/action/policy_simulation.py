@@ -81,7 +81,11 @@ class ActionModule(ControllerAction):
         traces = [_trace(wanted, given["seed"], rules) for wanted in given["traces"]]
         results, files = [], []
         for trace in traces:
-            replays = [replay(trace, policy, rules, given["period"], beside) for policy in given["policies"]]
+            # To pods as a whole, dynamic gives nothing.
+            fixed = [policy for policy in given["policies"] if policy != DYNAMIC]
+            has_whole = bool(fixed) and any(pod.containers for pod in trace.pods)
+            policies = fixed if has_whole else given["policies"]
+            replays = [replay(trace, policy, rules, given["period"], beside) for policy in policies]
             result = _result(trace, replays)
             files += _written(given, trace, replays, rules, result)
             _show(given["host"], result)

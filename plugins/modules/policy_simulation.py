@@ -42,7 +42,8 @@ options:
   traces:
     description:
       - V(services), V(batch) and V(crowded) are made for the machine; the guide on the policy dynamic describes them.
-      - A mapping is a trace of your own, in the form that the same guide describes.
+      - A mapping is a trace of your own, in the form that the same guide describes. One with pods that have CPUs as a
+        whole is not replayed under dynamic, which gives them nothing, if O(policies) has another.
     type: list
     elements: raw
     default: [services, batch, crowded]
@@ -206,7 +207,7 @@ traces:
       description:
         - Which pods wait longer (C(worse)) and shorter (C(better)) under dynamic than under static, and by how many
           seconds of threads. C(never_worse) is whether none waits longer by more than a thousandth of one.
-        - Null unless O(policies) has both.
+        - Null unless it was replayed under both.
       type: dict
       sample: {"never_worse": true, "worse": [], "thread_seconds_saved": 39786.0, "part_saved": 0.9875}
 isolated:

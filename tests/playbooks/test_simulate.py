@@ -94,6 +94,29 @@ def test_a_trace_of_ones_own(copy_of: CopyOf, tmp_path: Path) -> None:
     assert len(set(files)) == 4
 
 
+def test_a_trace_with_cpus_for_pods_as_a_whole(copy_of: CopyOf, tmp_path: Path) -> None:
+    """The policy dynamic has none for these; the others do not wait for it."""
+    whole = {"name": "trading", "qosClass": "Guaranteed", "cpu": 4, "arrives": 0, "load": [[0, 6]]}
+    pods = [
+        {**whole, "containers": {"engine": 2, "proxy": 0}},
+        {**whole, "name": "full", "containers": {"a": 4, "x": 0}},
+    ]
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (directory / "trace.json").write_text(json.dumps({**TRACE, "pods": pods}), "utf-8")
+    variables = {
+        "kubelet_node_root": str(copy_of("xeon", "xeon")),
+        "cpu_manager_simulation_trace": "trace.json",
+        "kubelet_topology_manager_policy": "restricted",
+        "kubelet_topology_manager_scope": "pod",
+    }
+    run = ansible_playbook(directory, PLAYBOOK, {"xeon": variables})
+    assert run.status == 0, run.account()
+    (row,) = run.last("xeon")["traces"]
+    assert {found["policy"]: found["refused"] for found in row["policies"]} == {"none": [], "static": ["full"]}
+    assert row["policies"][1]["pods"][0]["exclusive_cpu_seconds"] == 4 * 300
+
+
 MEMORY = [{"numa_node": 0, "amounts": {"memory": "8Gi"}}]
 WRONG: dict[str, dict[str, Any]] = {
     "traces: 'other' is no trace": {"traces": ["other"]},
