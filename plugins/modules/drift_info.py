@@ -336,7 +336,7 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
         from ..module_utils._node.start_check import is_at_risk, memory_plan
 
         result = with_memory_state(result, memory_plan(node, starts.planned), memory_plan(node, starts.found).reason)
-        if is_at_risk(node, result["found"], observed):
+        if not result["found_refusal"] and is_at_risk(node, result["found"], observed):
             # Imported here: most nodes have nothing to lose.
             from ..module_utils._node.restart import restart_notes
 

@@ -236,6 +236,11 @@ def format_notes(content: bytes | None, config: CPUManagerConfig) -> list[str]:
             "%s reads this file, of format v%d, and writes format v4 in its place; %s"
             % (kubelet, found.version, _WAY_BACK % first)
         )
+    elif found.version == Format3.version and found.version not in reads:
+        text = "%s refuses this file, of format v3, as it is without the feature gate PodLevelResourceManagers: %s"
+        notes.append(
+            text % (kubelet, "drain the node before and take the file out of the way, or write it with state=format")
+        )
     lost = _lost_pods(content, found, config)
     if lost:
         remedy = "drain the node before"

@@ -230,7 +230,7 @@ class _Restart:
         has = CPUSet.from_mask(self.manager.state.pods.get(pod.uid, 0))
         after = self.manager.state.snapshot()
         lost = had - after.default_cpu_set - after.exclusive_cpus()
-        if had != has and lost:
+        if has and had != has and lost:
             text = (
                 "the pod is given %s a second time, CPUs %s for %s; CPUs %s are then nobody's, and the start after that"
                 " one is refused"

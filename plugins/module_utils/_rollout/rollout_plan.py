@@ -595,8 +595,8 @@ def _size_notes(node: Node, checkpoint: bytes | None, starts: Starts) -> list[st
 
 
 def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | None) -> list[str]:
-    """On the pods that a start of the kubelet as it is would lose."""
-    if answer["found"] is None or not is_at_risk(node, answer["found"], observed):
+    """On the pods that a start of the kubelet as it is would lose, where it does start."""
+    if answer["found"] is None or answer["found_refusal"] or not is_at_risk(node, answer["found"], observed):
         return []
     # Imported here: most nodes have nothing to lose.
     from .._node.restart import restart_notes
@@ -880,7 +880,10 @@ def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, l
     from .._node.checkpoint_plan import format_notes, plan_format
 
     old, config = upgraded.checkpoint(), _checked_config(prediction)
-    if old is None or config is None or prediction.starts is False:
+    if config is None or prediction.starts is False:
+        # Once what it is refused for is mended, the file is next.
+        return None, format_notes(old, config or CPUManagerConfig(STATIC, CPUSet(), minor=upgraded.minor))
+    if old is None:
         return None, []
     try:
         plan = plan_format(old, config)

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.checkpoint import decode_checkpoint
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format4
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.assemble import ReportTerms, assemble
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.results import Result
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.where import where_table
@@ -47,6 +50,11 @@ NOBODYS = (
     '{"policyName":"static","defaultCpuSet":"0,3-8,11-15",'
     '"podEntries":{"p":{"cpuSet":"1-2,9-10"}},"checksum":1957327038}'
 )
+# A restart has moved the pod: CPUs 1-2,9-10, which it had, are nobody's.
+MOVED = (
+    '{"policyName":"static","defaultCpuSet":"0,5-8,13-15","entries":{"p":{"a":"3,11","b":"4,12"}},'
+    '"podEntries":{"p":{"cpuSet":"3-4,11-12"}},"checksum":2442655140}'
+)
 RUN = {"a": "2,10", "b": "3,9,11", "s0": "1", "s1": "3,9,11"}
 
 
@@ -57,6 +65,14 @@ class Saved:
         self.root, self.capsys = root, capsys
         write_machine(root, "2s1n4c2t")
         write(root, "/var/lib/kubelet/config.yaml", HEADER + CONFIGURATION)
+
+    def of_37(self, checkpoint: str) -> None:
+        """The file as 1.37 and later ones write it."""
+        state = decode_checkpoint(checkpoint.encode()).state()
+        write(self.root, CHECKPOINT, write_checkpoint("static", state, Format4))
+
+    def without_gate(self) -> None:
+        write(self.root, "/var/lib/kubelet/config.yaml", HEADER + CONFIGURATION.rpartition("featureGates")[0])
 
     def run(self, checkpoint: str, own: dict[str, str]) -> None:
         write(self.root, CHECKPOINT, checkpoint)
@@ -128,3 +144,100 @@ def test_a_report_says_where_containers_of_a_pod_with_cpus_as_a_whole_are(saved:
         }
         assert (places["a"]["cores"], places["b"]["cores"], places["b"]["numa_nodes"]) == ("whole", "split", "0")
         assert "shop/p  s1" in where_table(report, "shop/p")
+
+
+# --- before a start ------------------------------------------------------------------------------------------
+
+APART = {"a": "1,9", "b": "2,10"}
+UNREAD = "; this kubelet does not read the CPUs of pods as a whole in this file, and of these, no container has 3,11"
+
+
+def test_a_file_that_lacks_what_a_restart_has_lost_says_which_cpus_that_is(saved: Saved) -> None:
+    """The kubelet does not start, so nothing is said of what that start would move."""
+    saved.run(MOVED, {"a": "3,11", "b": "4,12"})
+    (finding,) = saved.ask("start_check")["findings"]
+    assert finding["remedy"].endswith(
+        "; CPUs 1-2,9-10 are nobody's: a kubelet that starts while pods have CPUs as a whole can lose them"
+    )
+    drift = saved.ask("drift_info")
+    assert finding["text"] == drift["found_refusal"]
+    assert "pods-lost-at-restart" not in drift["note_checks"]
+    repaired = saved.ask("checkpoint", state="valid", _ansible_check_mode=True)["after"]
+    assert (repaired["default_cpu_set"], repaired["pod_assignments"]) == ("0-2,5-10,13-15", {"p": "3-4,11-12"})
+
+
+def test_the_gate_switched_off_says_why_the_file_is_refused(saved: Saved) -> None:
+    saved.run(UNUSED, APART)
+    saved.without_gate()
+    (finding,) = saved.ask("start_check")["findings"]
+    assert finding["remedy"].endswith(
+        "; kubelets without the feature gate PodLevelResourceManagers do not read its format v3"
+    )
+    assert "pods-lost-at-restart" not in saved.ask("drift_info")["note_checks"]
+    # 1.37 reads its own file, but for the CPUs of the pod.
+    saved.of_37(UNUSED)
+    (finding,) = saved.ask("start_check", kubelet_version="1.37.0")["findings"]
+    assert (finding["text"].partition(" doesn't")[0], finding["remedy"][-len(UNREAD) :]) == (
+        'current set of available CPUs "0-15"',
+        UNREAD,
+    )
+    plan = saved.ask("rollout_info", kubelet_version="1.37.0", cpu_manager_reconcile_period="5s")
+    assert [refusal["kind"] for refusal in plan["refusals"]] == ["assignments"]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "version", "older", "starts", "said"),
+    [
+        (
+            UNUSED,
+            "1.37.0",
+            "1.36",
+            False,
+            "the kubelet 1.36 does not take over the CPUs of whole pods: pod p: CPUs 1-3",
+        ),
+        # Each of its CPUs is some container's.
+        (
+            SIDECARS,
+            "1.37.0",
+            "1.36",
+            True,
+            "the kubelet 1.36 does not take over the CPUs of whole pods: pod p: CPUs 1-3",
+        ),
+        # First it refuses the gate that it does not know, and then the file.
+        (UNUSED, "1.36.3", "1.35", False, "the kubelet 1.35 refuses this file, of format v3"),
+    ],
+)
+def test_an_older_kubelet_that_would_refuse_the_file_is_told_before(
+    saved: Saved, checkpoint: str, version: str, older: str, starts: bool, said: str
+) -> None:
+    saved.run(checkpoint, APART if checkpoint == UNUSED else RUN)
+    if version == "1.37.0":
+        saved.of_37(checkpoint)
+    upgrade = saved.ask("rollout_info", kubelet_version=version, upgrade_to=older)["upgrade"]
+    assert (upgrade["starts"], upgrade["back"]["starts"]) == (starts, True)
+    assert [note for note in upgrade["notes"] if note.startswith(said)]
+    remedies = [finding["remedy"] for finding in upgrade["findings"]]
+    assert any(remedy.endswith(UNREAD) for remedy in remedies) is (older == "1.36" and not starts)
+
+
+@pytest.mark.parametrize("version", ["1.36.3", "1.37.0", "1.38.0"])
+@pytest.mark.parametrize("drain", [True, False])
+def test_a_harmless_change_drains_pods_with_cpus_as_a_whole_or_is_refused(
+    saved: Saved, version: str, drain: bool
+) -> None:
+    saved.run(SIDECARS, RUN)
+    if version != "1.36.3":
+        saved.of_37(SIDECARS)
+    period = {"cpu_manager_policy": "static", "cpu_manager_reconcile_period": "5s"}
+    plan = saved.ask("rollout_info", kubelet_version=version, drain=drain, **period)
+    loses = version != "1.38.0"
+    assert (plan["drain"], [row["fate"] for row in plan["restart"]]) == (loses, ["refused" if loses else "keeps"])
+    refused = loses and not drain
+    assert (plan["drains"], bool(plan["refusals"])) == (loses and drain, refused)
+    assert all("shop/p: TopologyAffinityError" in refusal["text"] for refusal in plan["refusals"])
+
+
+def test_a_policy_that_gives_nothing_loses_no_cpus(saved: Saved) -> None:
+    saved.run(SIDECARS, RUN)
+    (row,) = saved.ask("rollout_info", cpu_manager_policy="none")["restart"]
+    assert (row["fate"], "nobody's" in row["why"], "a second time" in row["why"]) == ("moves", False, False)
