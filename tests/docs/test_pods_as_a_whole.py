@@ -46,7 +46,8 @@ def shown(value: object) -> str:
 def test_an_application_with_two_sidecars() -> None:
     plan = plan_allocations(question(TRADING))
     rows = [{name: row[name] for name in ("container", "cpus", "isolation")} for row in plan["containers"]]
-    assert shown({"containers": rows, "notes": plan["notes"], "exact": plan["exact"]}) == SHOWN[0]
+    more = {name: plan[name] for name in ("pods", "notes", "exact")}
+    assert shown({"containers": rows, **more}) == SHOWN[0]
 
 
 def test_a_pool_that_is_empty() -> None:
