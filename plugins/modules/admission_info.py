@@ -83,7 +83,8 @@ pods:
   description:
     - The pods as manifests, with what their containers ask for and the QoS class, such as
       O(kubenode.cpu_manager.allocation_plan#module:pods) takes. An init container is known only if it had exclusive
-      CPUs. A request that is not known is not there.
+      CPUs. A request that is not known is not there; a container that has CPUs of those of its pod asks for a byte of
+      memory then.
   returned: with O(pods)
   type: list
   elements: dict

@@ -224,6 +224,22 @@ def running_names(running: Iterable[Running]) -> dict[str, set[str]]:
     return here
 
 
+def sharing_in(whole: CPUSet, own: Mapping[str, CPUSet], here: Collection[str]) -> set[str]:
+    """The containers of a pod with CPUs as a whole that share these, as far as its state shows.
+
+    here: those that run. An init container that had all that sidecars leave is taken for one that shared it, unless one
+    that runs has just that. A single one that shares what is left cannot be told from one that has it for itself.
+    """
+    running = {name: cpus for name, cpus in own.items() if name in here} or own
+    found = {name for name, cpus in running.items() if [*running.values()].count(cpus) > 1}
+    alone = [cpus for name, cpus in running.items() if name not in found]
+    for name in own.keys() - running.keys():
+        sidecars = CPUSet(cpu for cpus in alone if cpus.isdisjoint(own[name]) for cpu in cpus)
+        if own[name] == whole - sidecars and own[name] not in alone:
+            found.add(name)
+    return found
+
+
 def lost_notes(found: Sequence[Lost]) -> list[str]:
     """One note on all of them; none where there is nothing."""
     if not found:

@@ -19,7 +19,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from .._base.errors import NodeError
 from .._base.tree import is_number
-from .._cgroup.hierarchy import CPU, Hierarchy
+from .._cgroup.hierarchy import CPU, Hierarchy, parent_of
 from .._cgroup.hierarchy import MEMORY as MEMORY_CONTROLLER
 from .._cgroup.kubepods import BEST_EFFORT, GUARANTEED, Kubepods
 from .._cgroup.writer import read_quota
@@ -27,10 +27,10 @@ from .._containers.crictl import Crictl, MadeWith, find_crictl
 from ..cpuset import CPUSet
 from ..state.acceptance import readable
 from ..state.assignments import State
-from ..state.memory_manager import memory_amounts
+from ..state.memory_manager import memory_amounts, memory_of_pods
 from ..state.restored import DamageError, read_devices
 from .beside_cpus import device_checkpoint
-from .container_cpus import Running, find_hierarchy
+from .container_cpus import Running, find_hierarchy, sharing_in
 from .node import Node, cgroup_root_of
 
 # More than any node runs; and more containers than the runtime is asked about one by one.
@@ -44,6 +44,8 @@ _SHARES, _SHARES_PER_CPU, _LEAST_SHARES, _MILLI = "cpu.shares", 1024, 2, 1000
 # By version of the cgroups. Where there is no limit, v2 has a word, and v1 more than any machine has.
 MEMORY_LIMITS = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _MIB, _LARGEST_MEMORY = 1 << 20, 1 << 60
+# Of a container that has CPUs for itself, and asks for memory, therefore.
+_SOME = 1
 # Of a pod of which no log and no runtime has a name.
 _NAMELESS = "?"
 
@@ -75,6 +77,7 @@ class _Seen:
         self.state = readable(node.checkpoint(), ids).state or State(CPUSet(), {})
         memory_state = node.memory_state()
         self.memory = {} if memory_state is None else memory_amounts(memory_state)
+        self.whole_memory = {} if memory_state is None else memory_of_pods(memory_state)
         self.unknown: set[str] = set()
         self.left_out: list[dict[str, str]] = []
         self.devices = self._devices()
@@ -117,26 +120,42 @@ class _Seen:
         full = next((container.pod for container in named.values() if container.pod), "")
         shown = full or uid
         own = self.state.assignments.get(uid, {})
-        if uid in self.state.pod_assignments:
-            self._leave_out(shown, "its CPUs are of the pod as a whole")
-            return None
         if not named and not own:
             self._leave_out(shown, "the names of its containers are not known, or none of them runs")
             return None
+        whole = self.state.pod_assignments.get(uid)
+        # Those that the kubelet limits by themselves, too.
+        sharing = set() if whole is None else sharing_in(whole, own, named)
         containers: dict[str, list[dict[str, Any]]] = {"initContainers": [], "containers": []}
         for name in [*sorted(set(own) - set(named)), *sorted(named)]:
             asked = self._asks_for(uid, name, qos_class, named.get(name))
+            if whole is not None:
+                is_limited = name in named and self._quota(named[name]) is not None
+                asked = asked if name in own and name not in sharing and not is_limited else _Asked(None, None, {})
+                asked = asked and asked._replace(others={MEMORY: _SOME, **asked.others} if asked.cpu else {})
             if asked is None:
                 self._leave_out(shown, "what its container %s asks for is not known" % name)
                 return None
             field = "initContainers" if name not in named and _has_ended(name, own) else "containers"
             containers[field].append({"name": name, "resources": _resources(asked)})
         namespace, _slash, pod_name = full.partition("/") if full else (_NAMELESS, "", uid)
+        spec: dict[str, Any] = {field: rows for field, rows in containers.items() if rows}
+        if whole is not None:
+            spec["resources"] = _resources(self._asks_as_a_whole(uid, whole, running))
         return {
             "metadata": {"namespace": namespace, "name": pod_name, "uid": uid},
-            "spec": {field: rows for field, rows in containers.items() if rows},
+            "spec": spec,
             "status": {"qosClass": qos_class, "phase": "Running"},
         }
+
+    def _asks_as_a_whole(self, uid: str, whole: CPUSet, running: Sequence[Running]) -> _Asked:
+        cpu = len(whole) * _MILLI
+        others = dict(self.whole_memory.get(uid, {}))
+        limit = self._memory_limit(parent_of(running[0].cgroup)) if running else None
+        if MEMORY not in others and limit is None:
+            self.unknown.add(MEMORY)
+        others.setdefault(MEMORY, limit or _SOME)
+        return _Asked(cpu, cpu, others)
 
     def _leave_out(self, pod: str, why: str) -> None:
         self.left_out.append({"pod": pod, "why": why})
@@ -148,7 +167,7 @@ class _Seen:
         if qos_class == BEST_EFFORT:
             return _Asked(0, None, others)
         is_guaranteed = qos_class == GUARANTEED
-        limit = self._memory_limit(running) if is_guaranteed and running is not None else None
+        limit = self._memory_limit(running.cgroup) if is_guaranteed and running is not None else None
         if limit is not None:
             others.setdefault(MEMORY, limit)
         quota, shares = (None, None) if running is None else (self._quota(running), self._shares(running))
@@ -183,11 +202,11 @@ class _Seen:
         text = self.cpu.quick_value(running.cgroup, _SHARES) or ""
         return int(text) if is_number(text) else None
 
-    def _memory_limit(self, running: Running) -> int | None:
-        """The memory of a container in bytes, as it was asked for."""
+    def _memory_limit(self, cgroup: str) -> int | None:
+        """The memory of a container or a pod in bytes, as it was asked for."""
         if self.memory_limits is None:
             return None
-        text = self.memory_limits.quick_value(running.cgroup, MEMORY_LIMITS[self.memory_limits.version]) or ""
+        text = self.memory_limits.quick_value(cgroup, MEMORY_LIMITS[self.memory_limits.version]) or ""
         limit = int(text) if is_number(text) else 0
         return limit if 0 < limit < _LARGEST_MEMORY and limit % _MIB == 0 else None
 

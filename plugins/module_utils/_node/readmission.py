@@ -43,7 +43,7 @@ from .allocation import (
     why_refused,
 )
 from .beside_cpus import device_masks
-from .container_cpus import running_names
+from .container_cpus import running_names, sharing_in
 from .providers import BesideCPUs
 
 KEEPS, MOVES, REFUSED = "keeps", "moves", "refused"
@@ -283,14 +283,14 @@ def _unlisted(
         own, further = now.assignments.get(uid, {}), others.get(uid, {})
         names = {*own, *further}
         ended = _ended(names, here.get(uid, set()), own, with_memory.get(uid, set()))
+        sharing = sharing_in(now.pod_assignments.get(uid, CPUSet()), own, here.get(uid, ()))
         containers = []
         for name in sorted(names, key=lambda name: (name not in ended, name)):
             requests = {kind: 1000 * amount for kind, amount in further.get(name, {}).items()}
             requests[CPU] = 1000 * len(own.get(name, ()))
             if uid in now.pod_assignments:
                 requests.setdefault(MEMORY, _SOME)
-                # Those that share CPUs of their pod.
-                if own.get(name) in [cpus for sibling, cpus in own.items() if sibling != name]:
+                if name in sharing:
                     requests[CPU] = 0
             containers.append(Container(name, INIT if name in ended else APP, requests, requests))
         qos_class = GUARANTEED if uid in now.assignments or uid in with_memory else BURSTABLE

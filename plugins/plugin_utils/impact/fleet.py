@@ -91,7 +91,7 @@ def _told(host: str, pod: Mapping[str, Any]) -> dict[str, Any]:
     metadata, spec, status = (mapping(pod.get(field)) for field in ("metadata", "spec", "status"))
     return {
         "metadata": {name: metadata.get(name) for name in ("namespace", "name", "uid")},
-        "spec": {"nodeName": host, **{name: spec.get(name) for name in ("initContainers", "containers")}},
+        "spec": {"nodeName": host, **{name: spec.get(name) for name in ("initContainers", "containers", "resources")}},
         "status": {"qosClass": status.get("qosClass"), "phase": "Running"},
     }
 

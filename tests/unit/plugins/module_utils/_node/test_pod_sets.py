@@ -146,6 +146,26 @@ def test_a_report_says_where_containers_of_a_pod_with_cpus_as_a_whole_are(saved:
         assert "shop/p  s1" in where_table(report, "shop/p")
 
 
+def test_a_node_tells_of_pods_with_cpus_as_a_whole(saved: Saved) -> None:
+    """They were left out of what a change does to the pods of nodes that tell of their own."""
+    saved.run(SIDECARS, RUN)
+    told = saved.ask("admission_info", pods=True)
+    (pod, _web) = told["pods"]
+    spec = pod["spec"]
+    asked = {
+        row["name"]: row["resources"]["limits"].get("cpu")
+        for rows in ("initContainers", "containers")
+        for row in spec[rows]
+    }
+    assert asked == {"i0": None, "i1": None, "i2": "2000m", "a": "2000m", "b": None, "s0": "1000m", "s1": None}
+    assert (spec["resources"]["limits"]["cpu"], told["left_out"]) == ("6000m", [])
+    # How much memory it asks for is in none of the files.
+    assert "memory" in told["unknown"]
+    # As allocation_plan takes them, with the same CPUs but for the order of the sidecars.
+    (whole,) = saved.ask("allocation_plan", pods=told["pods"], from_checkpoint=True)["pods"]
+    assert (whole["cpus"], whole["shared"], whole["unused"]) == ("1-3,9-11", "3,9,11", "")
+
+
 # --- before a start ------------------------------------------------------------------------------------------
 
 APART = {"a": "1,9", "b": "2,10"}

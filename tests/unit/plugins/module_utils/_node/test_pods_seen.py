@@ -26,7 +26,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node im
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.pods_seen import MOST_PODS, pods_seen
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.assignments import State
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.formats import Format3
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.restored import DEVICES
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.writing import write_checkpoint
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V1, V2, CPUFiles, Style, write_memory
@@ -97,13 +96,6 @@ def test_who_has_ended_and_who_has_only_stopped(tmp_path: Path) -> None:
     assert [row["name"] for row in db["spec"]["initContainers"]] == ["setup"]
     assert [row["name"] for row in db["spec"]["containers"]] == ["crashed", "server"]
     assert pod_from_manifest(db).exclusive_counts(34) == {"setup": 4, "crashed": 2, "server": 2}
-
-
-def test_a_pod_that_has_cpus_as_a_whole_is_left_out(tmp_path: Path) -> None:
-    write_node(tmp_path, V2)
-    state = State(CPUSet.parse("0,4"), {"uid-db": {}}, {"uid-db": CPUSet.parse("1,5")})
-    (tmp_path / CHECKPOINT).write_bytes(write_checkpoint("static", state, Format3))
-    assert said(tmp_path)["left_out"] == [{"pod": DB, "why": "its CPUs are of the pod as a whole"}]
 
 
 def test_containers_without_names(tmp_path: Path) -> None:

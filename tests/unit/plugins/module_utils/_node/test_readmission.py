@@ -10,8 +10,9 @@ from typing import Any, Mapping, Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.pods import pods_from_manifests
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.configuration import Configuration
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import Question
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.allocation import Question, seed_state
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.container_cpus import Running
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.readmission import (
     Fate,
@@ -257,6 +258,40 @@ def test_which_cpus_are_lost_and_what_is_not_known_is_told() -> None:
     )
     (found,) = started(pod_set(MIXED)._replace(wanted=wanted))
     assert found.assumed == ""
+
+
+@pytest.mark.parametrize(
+    ("init", "own", "policy", "fate"),
+    [
+        # The init container has left its CPUs to a, which has them for itself.
+        ({"i": "2"}, {"a": "2", "b": "2"}, "restricted", "moves"),
+        ({"i": ""}, {"a": "2", "b": "2"}, "restricted", "refused"),
+        ({"i": "4"}, {"a": "2", "b": "2"}, "best-effort", "moves"),
+        ({"i": "2"}, {"a": "2", "b": "", "x": ""}, "restricted", "refused"),
+    ],
+)
+def test_the_states_alone_tell_of_a_pod_as_its_manifest_does(
+    init: Mapping[str, str], own: Mapping[str, str], policy: str, fate: str
+) -> None:
+    def rows(given: Mapping[str, str]) -> list[dict[str, Any]]:
+        limits = {name: {"limits": {"cpu": cpu, "memory": "1Gi"}} if cpu else {} for name, cpu in given.items()}
+        return [{"name": name, "resources": found} for name, found in limits.items()]
+
+    resources = {"limits": {"cpu": "4", "memory": "8Gi"}}
+    spec = {"resources": resources, "initContainers": rows(init), "containers": rows(own)}
+    manifest = {"metadata": {"name": "uid-a", "uid": "uid-a"}, "spec": spec}
+    question = pod_set({})
+    settings = {"topology_manager_policy": policy, "topology_manager_scope": "pod"}
+    question = question._replace(wanted={**question.wanted, **settings}, checkpoint=None)
+    listed = question._replace(pods=pods_from_manifests([manifest]))
+    state, refused = seed_state(listed)
+    assert refused == []
+    checkpoint = write_checkpoint("static", state, Format3)
+    here = [Running("uid-a", "", name, name, "", "", "", CPUSet([0])) for name in own]
+    (told,) = started(listed._replace(checkpoint=checkpoint))
+    (seen,) = started(question._replace(checkpoint=checkpoint, running=here))
+    assert (seen.fate, seen.reason, seen.message) == (told.fate, told.reason, told.message)
+    assert told.fate == fate
 
 
 # --- other settings ------------------------------------------------------------------------------------------
