@@ -635,17 +635,15 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
 
 def _pod_rows(manager: CPUManager, pod: Pod) -> Iterator[dict[str, str]]:
     """What a pod has as a whole, what of that containers share, and what none but init containers uses."""
-    mask = manager.state.pods.get(pod.uid, 0)
-    if not mask or pod.uid not in manager.active:
-        return
+    mask = manager.state.pods.get(pod.uid, 0) if pod.uid in manager.active else 0
     levels, shared, unused = levels_of(manager, pod), 0, mask
-    for container in pod.containers:
-        own = manager.state.get(pod.uid, container.name) or 0
-        if container.kind != INIT:
-            unused &= ~own
-            shared |= own if levels[container.name] == WHOLE_POD else 0
+    for name in [container.name for container in pod.containers if container.kind != INIT]:
+        own = manager.state.get(pod.uid, name) or 0
+        unused &= ~own
+        shared |= own if levels[name] == WHOLE_POD else 0
     cpus = {"cpus": mask, "shared": shared, "unused": unused}
-    yield {"pod": pod.name, "uid": pod.uid, **{name: str(CPUSet.from_mask(part)) for name, part in cpus.items()}}
+    if mask:
+        yield {"pod": pod.name, "uid": pod.uid, **{name: str(CPUSet.from_mask(part)) for name, part in cpus.items()}}
 
 
 def _apart(

@@ -202,32 +202,12 @@ def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -
     return Judgement(NOT_JUDGED, "", "", checkpoint.policy_name, state, checkpoint.version, right)
 
 
-def _cause(said: Judgement, config: CPUManagerConfig) -> str:
-    """Return a remark, to append, on pods with CPUs as a whole, by which a file is refused; empty where it has none."""
-    from .formats import Format3, Format4, era_of
-
-    era, state = era_of(config.minor), said.state
-    reads = era.pod_level_reads if config.pod_level else era.reads
-    if said.version == Format3.version and said.version not in reads:
-        return "; kubelets without the feature gate PodLevelResourceManagers do not read its format v3"
-    if state is None or not state.pod_assignments:
-        return ""
-    lost = pooled_cpus(config) - state.default_cpu_set - state.exclusive_cpus()
-    if lost:
-        return "; CPUs %s are nobody's: a kubelet that starts while pods have CPUs as a whole can lose them" % lost
-    own = CPUSet(cpu for containers in state.assignments.values() for cpus in containers.values() for cpu in cpus)
-    unused = state.exclusive_cpus() - own
-    is_read = config.pod_level and (said.version != Format4.version or said.version in reads)
-    text = "; this kubelet does not read the CPUs of pods as a whole in this file, and of these, no container has %s"
-    return text % unused if unused and not is_read else ""
-
-
 def judge(content: bytes | None, config: CPUManagerConfig, container_ids: ContainerIDs | None = None) -> Judgement:
     """Would a kubelet with this configuration start with this checkpoint?"""
     said = readable(content, container_ids)
     if content is None:
         return said
-    from .formats import CheckpointError
+    from .formats import CheckpointError, cause_of_pods
 
     try:
         check_checkpoint(content, config, container_ids)
@@ -238,7 +218,7 @@ def judge(content: bytes | None, config: CPUManagerConfig, container_ids: Contai
                 "stop the kubelet and repair the file, which keeps the exclusive CPUs of running pods where they can"
                 " be kept; else drain the node first and take the file out of the way"
             )
-        remedy += _cause(said, config)
+        remedy += cause_of_pods(said.version, said.state, pooled_cpus(config), config.minor, config.pod_level)
         unread = isinstance(error, CheckpointError)
         return said._replace(verdict=REFUSED, reason=str(error), remedy=remedy, unread=unread)
     return said._replace(verdict=ACCEPTED)

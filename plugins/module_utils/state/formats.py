@@ -340,3 +340,24 @@ def era_of(minor: int) -> Era:
 def since_of(version: int) -> int:
     """The minor version of the first kubelet that writes this format."""
     return next(era.since for era in ERAS if version in (era.writes, era.pod_level_writes))
+
+
+def cause_of_pods(version: int | None, state: State | None, pooled: CPUSet, minor: int, pod_level: bool) -> str:
+    """Return a remark, to append, on pods with CPUs as a whole, by which a file is refused; empty where it has none.
+
+    version, state: what is in the file. pooled: the CPUs that it has to cover.
+    """
+    era = era_of(minor)
+    reads = era.pod_level_reads if pod_level else era.reads
+    if version == Format3.version and version not in reads:
+        return "; kubelets without the feature gate PodLevelResourceManagers do not read its format v3"
+    if state is None or not state.pod_assignments:
+        return ""
+    lost = pooled - state.default_cpu_set - state.exclusive_cpus()
+    if lost:
+        return "; CPUs %s are nobody's: a kubelet that starts while pods have CPUs as a whole can lose them" % lost
+    own = CPUSet(cpu for containers in state.assignments.values() for cpus in containers.values() for cpu in cpus)
+    unused = state.exclusive_cpus() - own
+    is_read = pod_level and (version != Format4.version or version in reads)
+    text = "; this kubelet does not read the CPUs of pods as a whole in this file, and of these, no container has %s"
+    return text % unused if unused and not is_read else ""
