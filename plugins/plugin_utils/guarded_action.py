@@ -85,6 +85,8 @@ def _listed(names: Sequence[str]) -> str:
 _COLLECTION = "kubenode.cpu_manager"
 # The variable of a host that says where a saved node's files are.
 _ROOT = "kubelet_node_root"
+# Options that describe a machine, of which nothing is read then.
+_DESCRIBED = frozenset(("machine", "topology"))
 
 # By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
 _ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
@@ -241,7 +243,7 @@ class GuardedAction(_Gate):
         host, args = task_vars["inventory_hostname"], self._task.args
         if host in LOCALHOST:
             return
-        if str(args.get("root", "/")) != "/" or ("root" in args and not is_ours):
+        if str(args.get("root", "/")) != "/" or ("root" in args and not is_ours) or not _DESCRIBED.isdisjoint(args):
             return
         play = self._task.get_play()
         given = (task_vars["hostvars"].raw_get(host), play.get_vars() if play else {}, self._task.get_vars())
