@@ -18,8 +18,8 @@ description:
     with the kubelet's message. For Kubernetes 1.33 to 1.36, what comes of CPUs and memory is exact, harmful decisions
     included, for which there is a note.
   - Other managers of the kubelet have a say, too. The memory manager's policy Static is followed where the memory of
-    each NUMA node is known, from the node or O(numa_memory), and devices where O(devices) or the kubelet's checkpoint
-    of devices says where they all are. The topology manager aligns CPUs, memory and devices with each other.
+    each NUMA node is known, from the node or O(numa_memory). Devices are followed where O(devices) or the kubelet's
+    checkpoint of devices says where they all are. The topology manager aligns CPUs, memory and devices with each other.
   - What is not known of them, what DRA drivers give to C(resourceClaims), and local storage are not looked at. From the
     first pod on that asks for such things the plan is not exact, and a note says so; see RV(exact). How many pods a
     node takes, their ports, and what selects or keeps off nodes do not count.

@@ -60,9 +60,9 @@ pods:
       sample: {"SMTAlignmentError": ["worker-3"]}
     as_whole:
       description:
-        - Of a pod that has CPUs as a whole, how many; how many of them each container has for itself, init containers,
-          which have ended before the others begin, among them; how many the others share, and how many none uses. Only
-          of such a pod that some node admits.
+        - How many CPUs a pod has that has CPUs as a whole. Also how many of them each container has for itself, how
+          many the others share, and how many none uses. Init containers, which have ended before the others begin,
+          count among these containers. Only of such a pod that some node admits.
       type: dict
       sample: {"cpus": 6, "own": {"engine": 2}, "shared": 4, "unused": 0}
 unread:

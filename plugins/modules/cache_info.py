@@ -123,8 +123,8 @@ caches:
       sample: false
     ids:
       description:
-        - The caches of this kind by their ids, each with its C(cpus), those of them that are C(exclusive) by the
-          checkpoint, and C(usage), a letter for each way as the kernel gives it, the highest first.
+        - The caches of this kind by their ids. Each has its C(cpus), and those of them that are C(exclusive) by the
+          checkpoint. C(usage) has a letter for each way as the kernel gives it, the highest first.
       type: dict
       sample: {"0": {"cpus": "0-23", "exclusive": "4-7", "usage": "XXSSSSSEEEE"}}
 bandwidths:

@@ -83,10 +83,10 @@ drift:
   contains:
     subject:
       description:
-        - A setting; or a field of the configuration that belongs to a setting; or C(configuration) if it cannot be
-          read; or C(start) if the kubelet would not start; or C(checkpoint); or C(container) with its namespace, pod
-          and name; or C(cgroup) with its path; or C(isolated) or C(nohz_full), the CPUs that the kernel was booted
-          with.
+        - A setting, or a field of the configuration that belongs to a setting.
+        - Or C(configuration) if it cannot be read, C(start) if the kubelet would not start, or C(checkpoint).
+        - Or C(container) with its namespace, pod and name, or C(cgroup) with its path.
+        - Or C(isolated) or C(nohz_full), the CPUs that the kernel was booted with.
       type: str
       sample: cpu_manager_policy
     wanted:

@@ -19,8 +19,8 @@ description:
     the configured value, and the value in effect. It writes nothing.
   - The layers are systemd's slices and its own affinity, interrupts, workqueues, received packets, the kernel's
     watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next boot.
-  - If the role housekeeping has been used on the node, also compares the node with what the role was to bring it to,
-    such as a partition, the affinity of systemd and the CPUs that tuned isolates.
+  - If the role housekeeping has been used on the node, also compares the node with what the role had to set on it. This
+    is, for example, a partition, the affinity of systemd, or the CPUs that tuned isolates.
   - Also finds the programs that manage CPUs on the node, and the pairs of them that contradict each other.
   - A layer that a kernel or a distribution does not have is left out. A setting that cannot be read is a note with the
     check C(housekeeping-unmeasured).
@@ -330,13 +330,14 @@ findings:
   contains:
     check:
       description:
-        - C(host-on-exclusive-cpus) for a layer with which the host's work may run on CPUs that are not reserved;
-          C(interrupts-not-movable) for interrupts that only the kernel can move; C(housekeeping-not-lasting) for slices
-          that lose their CPUs when systemd creates them again, for other files that are missing at the next boot, and
-          for CPUs that tuned will isolate instead of those that it was given;
-          C(housekeeping-unfinished) for a run of the role housekeeping that is in progress or was interrupted;
-          C(partition-invalid) for a partition of cgroups that the kernel does not enforce, or that is missing;
-          C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next boot.
+        - C(host-on-exclusive-cpus) for a layer with which the host's work may run on CPUs that are not reserved.
+        - C(interrupts-not-movable) for interrupts that only the kernel can move.
+        - C(housekeeping-not-lasting) for slices that lose their CPUs when systemd creates them again, and for other
+          files that are missing at the next boot. Also for CPUs that tuned will isolate instead of those that it was
+          given.
+        - C(housekeeping-unfinished) for a run of the role housekeeping that is in progress or was interrupted.
+        - C(partition-invalid) for a partition of cgroups that the kernel does not enforce, or that is missing.
+        - C(kernel-line-not-booted) for an argument of the kernel that takes effect at the next boot.
       type: str
       sample: host-on-exclusive-cpus
     subject:

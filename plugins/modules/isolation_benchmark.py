@@ -104,9 +104,9 @@ options:
     description:
       - Your own commands in place of a workload, for C(victim), C(aggressor), C(compute) or C(memory). They run as
         the user that the module runs as, mostly root.
-      - Each is a mapping with C(command), a list of words; C(time_pattern), a regular expression whose one group is the
-        run time in the output, and wall clock without; C(latency_pattern), one that matches each latency in the output;
-        and C(unit) of these, C(s), C(ms), C(us) or C(ns), by default C(s).
+      - Each is a mapping. C(command) is a list of words. C(time_pattern) is a regular expression whose one group is the
+        run time in the output; without it, the wall clock counts. C(latency_pattern) is one that matches each latency
+        in the output. C(unit) is the unit of these, C(s), C(ms), C(us) or C(ns), by default C(s).
       - A command that ends while its run goes on is started again, and not measured.
     type: dict
     default: {}

@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Measures a running node for some seconds and returns for each CPU what ran on it, which are containers, other
-    cgroups such as services of systemd, single processes and kernel threads, and which interrupts it handled.
+  - Measures a running node for some seconds. Returns for each CPU which containers, other cgroups such as services of
+    systemd, single processes and kernel threads ran on it, and which interrupts it handled.
   - For each container with exclusive CPUs, returns whether anything else ran there. These CPUs are listed in the
     kubelet's checkpoint, or in the file of the policies dynamic and isolated of the role
     P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.

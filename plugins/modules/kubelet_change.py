@@ -15,8 +15,8 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Carries out a plan of M(kubenode.cpu_manager.rollout_info) on the node. The kubelet is stopped, the files are saved
-    in a journal, the configuration is written, the checkpoint and the memory manager's state are repaired or reset, the
-    container runtime is restarted if its configuration changes, and the kubelet is started and has to be well for
+    in a journal, and the configuration is written. The checkpoint and the memory manager's state are repaired or reset.
+    The container runtime is restarted if its configuration changes. Then the kubelet is started, and has to be well for
     O(seconds). If a step fails, everything is undone, and the kubelet is started and verified with the old files.
   - It first compares the node with what the plan was made for. If that is another by then, the node is planned again by
     the same rules, and if something else would be done, the module fails with C(node_changed) in C(failure.kind), and

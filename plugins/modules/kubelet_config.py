@@ -15,10 +15,10 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Sets the kubelet's CPU settings in the place that the node's distribution uses, and leaves every other line
-    unchanged. That is the C(KubeletConfiguration) file, YAML or JSON, as with kubeadm, kubespray and EKS; the file
-    C(50-kubenode-cpu-manager.conf) in the directory of drop-in files, where there is one, as with k3s and RKE2 from
-    1.32 on; C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml) with older ones of these two; and
-    C(args/kubelet) with MicroK8s.
+    unchanged. With kubeadm, kubespray and EKS that is the C(KubeletConfiguration) file, YAML or JSON. Where there is a
+    directory of drop-in files, as with k3s and RKE2 from 1.32 on, it is the file C(50-kubenode-cpu-manager.conf) in it.
+    With older k3s and RKE2 it is C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml), and with MicroK8s
+    C(args/kubelet).
   - Before anything is written, checks that the kubelet would start on this machine with the result, as
     M(kubenode.cpu_manager.start_check) predicts it, that it would have the settings, and that the files can be written.
     If the kubelet would refuse a setting, the module refuses it with the kubelet's message, under the name of the

@@ -14,9 +14,9 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Fails where the collection C(kubernetes.core) is not installed on the controller, or the Python library
-    C(kubernetes) is not installed for the Python of the host on which its modules run, or one of them is too old. The
-    message names all that is missing, and the commands that install it.
+  - Fails if the collection C(kubernetes.core) is not installed on the controller, or is too old. Fails also if the
+    Python library C(kubernetes) is too old, or not installed for the Python of the host on which the collection's
+    modules run. The message names all that is missing, and the commands that install it.
   - Without this check, Ansible fails only at the first task that uses such a module, because it cannot resolve it.
   - It does not connect to a cluster.
 extends_documentation_fragment:

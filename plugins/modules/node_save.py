@@ -18,29 +18,30 @@ description:
     node, or on the controller. Every module takes the archive as O(root), and returns the same for it as for the node.
     So it can be used for bug reports, and to plan changes elsewhere. The playbook C(kubenode.cpu_manager.save) does it
     for a fleet.
-  - "Of the machine: its CPUs, caches and NUMA nodes in sysfs, the NUMA nodes of network devices, what
-    C(/proc/cpuinfo), C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups, some flags
-    of the kernel, its load, C(/etc/hostname) and C(/etc/os-release)."
+  - "Of the machine: its CPUs, caches and NUMA nodes in sysfs, the NUMA nodes of network devices, some flags of the
+    kernel, its load, C(/etc/hostname) and C(/etc/os-release). The archive also has what C(/proc/cpuinfo),
+    C(/proc/meminfo), C(/proc/swaps) and C(/proc/mounts) say of CPUs, memory and cgroups."
   - "Of the kubelet: its configuration with drop-in files and kubeadm's patch, the files, units and environment files
-    that give it flags, the command line and the start of its process, its checkpoint, the memory manager's state, how
-    many devices containers have, and the journals of this collection."
+    that give it flags, and the command line and the start of its process. The archive also has its checkpoint, the
+    memory manager's state, how many devices containers have, and the journals of this collection."
   - "Of what runs: the cpusets of cgroups, one process id of each, the CPUs that the first process of each container may
     use, and the names of containers as those of their log files. What is in logs is not saved."
   - "Of the host: where services, interrupts and workqueues may run, what shows who manages CPUs, and NRI and CDI in the
-    configuration of the container runtime; of the boot loader only the kernel's arguments about CPUs. Not what an owner
-    of CPUs has left behind that is not active."
-  - "Beside these files: the versions of the running kubelet and of the container runtime, the size of the file system
-    with the kubelet's directory, and what was strange about the processes that look like a kubelet."
+    configuration of the container runtime. Of the boot loader, only the kernel's arguments about CPUs. Not what an
+    owner of CPUs has left behind that is not active."
+  - "Beside these files: the versions of the running kubelet and of the container runtime, and the size of the file
+    system with the kubelet's directory. The archive also has what was strange about the processes that look like a
+    kubelet."
   - The archive appears only when it is complete, and only its owner, mostly root, can read it. The same files give the
     same archive, except for the time that is saved in it.
   - Links are saved if they lead to a file on the node. Files that cannot be read, and links that lead out of a saved
     node, are left out and listed in RV(left_out).
   - "What may be secret is left out, and RV(redacted) lists the files. Of command lines, units, environment files and
-    files with flags this remains: the kubelet's own flags, without passwords, headers, and the users, passwords and
-    queries of addresses; the names of other flags, with values that are paths of files and directories; variables of
-    which a flag of the kubelet takes the value. A command line in quotes, as of C(sh -c), is looked into. Of k3s' and
-    RKE2's configuration, C(kubelet-arg) remains; of the container runtime's, NRI, CDI and what gives out CPUs; of the
-    kubelet's, the fields that there are, and comments of plain words. Of a file in its place that is none, or is
+    files with flags, the kubelet's own flags remain, without passwords, headers, and the users, passwords and queries
+    of addresses. Of other flags, the names remain, with values that are paths of files and directories. Variables
+    remain if a flag of the kubelet takes the value. A command line in quotes, as of C(sh -c), is looked into. Of k3s'
+    and RKE2's configuration, C(kubelet-arg) remains; of the container runtime's, NRI, CDI and what gives out CPUs; of
+    the kubelet's, the fields that there are, and comments of plain words. Of a file in its place that is none, or is
     damaged, C(x) and C(0) take the place of letters and digits. What a journal holds of these files is treated alike;
     of other files, nothing remains but TOML's keys about NRI and CDI. A file that cannot be told apart is left out."
   - Results for an archive may differ from those for the node in these points. Paths are shown as C(ARCHIVE:/path), and

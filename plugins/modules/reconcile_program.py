@@ -23,8 +23,8 @@ description:
   - With the policies dynamic and isolated it runs until it is ended. With C(once) as the second argument it makes one
     pass. With C(release), under every policy, it gives back what it has given out, and removes what it has published.
   - Nothing is written if another program writes the cpusets of containers, such as the DRA CPU driver or an NRI policy,
-    unless O(allow_owners) names it; with the policies dynamic and isolated also not if the kubelet has the static
-    policy.
+    unless O(allow_owners) names it. With the policies dynamic and isolated, nothing is written either if the kubelet
+    has the static policy.
   - Root executes it, so it belongs to root with the mode 0755, and anything else is a change. Nothing is written if
     others than root can write a directory above it, or the Python, or a directory above that or of its own modules.
     Nor is it removed then, as the role runs it before that, to give back what it has given out.

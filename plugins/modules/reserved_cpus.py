@@ -120,9 +120,9 @@ numa_nodes:
   sample: {"0": "0,24", "1": "12,36"}
 largest_pod:
   description:
-    - What the reservation costs the largest pod. By strategy, the planned one first and then the other, or with
-      O(method=kubelet) for V(kubelet) alone, and by the policy of the topology manager, the largest container of a
-      Guaranteed pod that the empty node admits with the static policy.
+    - What the reservation costs the largest pod. For each strategy and policy of the topology manager, this is the
+      largest container of a Guaranteed pod that the empty node admits with the static policy. The planned strategy
+      comes first and then the other; with O(method=kubelet) there is V(kubelet) alone.
     - A strategy that cannot reserve so many is left out, and so are policies other than V(none) with more than eight
       NUMA nodes. Empty with O(smt=off).
   returned: success

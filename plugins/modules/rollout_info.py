@@ -138,13 +138,16 @@ refusals:
   contains:
     kind:
       description:
-        - The kind of the reason, such as C(configuration) if it cannot be read; C(no_kubelet); C(would_not_start);
-          C(assignments) if running containers would lose them; C(kubelet_runs) if it runs and O(manage_service=false);
-          C(other_owner) if a different program sets the CPUs of containers; C(edited) if others have changed a file
-          that is to be taken back; C(kubelet_refused) if the node's own kubelet does not start in a trial, and
-          C(not_tried) if there can be no trial and O(trial=always); C(no_service) if
-          the service that is to be stopped is not there; C(saved_node) if it would not be the node's; C(refused) if the
-          node is managed by other means.
+        - The kind of the reason, such as C(no_kubelet), C(would_not_start), or C(configuration) if it cannot be read.
+        - C(assignments) if running containers would lose them.
+        - C(kubelet_runs) if it runs and O(manage_service=false).
+        - C(other_owner) if a different program sets the CPUs of containers.
+        - C(edited) if others have changed a file that is to be taken back.
+        - C(kubelet_refused) if the node's own kubelet does not start in a trial, and C(not_tried) if there can be no
+          trial and O(trial=always).
+        - C(no_service) if the service that is to be stopped is not there, and C(saved_node) if it would not be the
+          node's.
+        - C(refused) if the node is managed by other means.
       type: str
       sample: assignments
     where:

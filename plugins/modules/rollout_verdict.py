@@ -17,9 +17,9 @@ description:
   - What the role P(kubenode.cpu_manager.kubelet#role) and the playbooks C(rollout), C(rollback) and C(repair) decide on
     the controller. It takes the variables C(kubelet_plan) and C(kubelet_fixed) of all hosts of the play, and changes
     nothing.
-  - Where pods must find room on other nodes, or an interrupted change has drained a node, or with O(impact), it reads
-    nodes and pods from the API server, with C(kubernetes.core.k8s_info) on the host that the task is delegated to. Pods
-    are in no result and no log, but for the names of workloads and of refused pods with O(impact).
+  - It reads nodes and pods from the API server if pods must find room on other nodes, if an interrupted change has
+    drained a node, and with O(impact). It does so with C(kubernetes.core.k8s_info) on the host that the task is
+    delegated to. Pods are in no result and no log, but for the names of workloads and of refused pods with O(impact).
 extends_documentation_fragment:
   - kubenode.cpu_manager.attributes.controller
   - kubenode.cpu_manager.node.names
@@ -28,9 +28,9 @@ options:
     description:
       - V(plan) returns the plan as text, and what the run needs the cluster for. It keeps which hosts change, and which
         are refused, for the lookup P(kubenode.cpu_manager.hosts#lookup). For a rollback, it first chooses the rollout
-        that the fleet goes back from. It fails if a node is not known, if a node names a rollout whose time is still to
-        come or that is no time, if a single node names the newest and others name another, or if no node has had a
-        rollout.
+        that the fleet goes back from. It fails if a node is not known, or if no node has had a rollout. It also fails
+        if a node names a rollout whose time is in the future or is not a time, and if a single node names the newest
+        and others name another.
       - V(role) does the same, and fails if what the run needs the cluster for cannot be done from here.
       - V(node) fails if this node cannot be changed, with all reasons.
       - V(cluster) fails if what the run needs the cluster for cannot be done from here, as with

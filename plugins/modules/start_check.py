@@ -15,12 +15,12 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Predicts whether a kubelet of the given version would start on this node with its configuration, unchanged or with
-    the given settings. It reads what the kubelet reads, in the kubelet's order. That is the flags, the configuration
-    file, the drop-in files, the feature gates, the values of all fields, the node's CPUs, NUMA nodes, memory, swap and
-    cgroups, the CPU manager's checkpoint, the memory manager's state, and the checkpoints of in-place resizing, of
-    dynamic resource allocation and of the device manager.
-  - If the kubelet would refuse something before its configuration is complete, such as an unknown flag, a feature gate
-    that was removed, or a file that cannot be decoded, this is the only finding, because nothing after it can be
+    the given settings. It reads what the kubelet reads, in the kubelet's order. First come the flags, the configuration
+    file, the drop-in files, the feature gates, and the values of all fields. The node's CPUs, NUMA nodes, memory, swap
+    and cgroups follow. It also reads the CPU manager's checkpoint, the memory manager's state, and the checkpoints of
+    in-place resizing, of dynamic resource allocation and of the device manager.
+  - The kubelet may refuse something before its configuration is complete, such as an unknown flag, a feature gate that
+    was removed, or a file that cannot be decoded. Then this is the only finding, because nothing after it can be
     checked. All later errors are reported at once, while the kubelet stops at the first one. Errors that do harm but do
     not keep the kubelet from starting, such as a misspelled key or an option without effect, are reported, too.
   - If the start depends on something that the node's files do not show, such as a cgroup of a saved node without

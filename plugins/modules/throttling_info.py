@@ -16,9 +16,9 @@ author:
 description:
   - Reads quota, period, burst and weight of the cgroups of all containers and of all cgroups above them, in both
     versions of cgroups, and what the kernel has counted of throttling. It writes nothing.
-  - Finds quotas on exclusive CPUs wherever they are above a container, quotas that are less than the exclusive CPUs,
-    containers that were throttled often, and nodes whose kubelet and container runtime make weights by different
-    formulas.
+  - Finds quotas on exclusive CPUs wherever they are above a container, and quotas that are less than the exclusive
+    CPUs. It also finds containers that were throttled often, and nodes whose kubelet and container runtime make weights
+    by different formulas.
   - Exclusive CPUs are those of the kubelet's checkpoint, or of the policies dynamic and isolated of the role
     P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.
   - The cpu controller is read where it is, which may be another version of cgroups than that of the cpusets.
