@@ -85,6 +85,14 @@ def test_the_readme_names_the_playbook(playbook: str) -> None:
     assert "`%s`" % playbook in (CHECKOUT / "README.md").read_text("utf-8")
 
 
+def test_the_glossary_is_short_and_the_code_has_its_words() -> None:
+    words = re.findall(r"\*\*([^*]+)\*\*", (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8"))
+    files = [path for kind in ("*.py", "*.yml") for path in (CHECKOUT / "plugins").rglob(kind)]
+    code = " ".join(" ".join(path.read_text("utf-8").lower().split()) for path in files)
+    assert 0 < len(words) == len(set(words)) <= 60
+    assert [word for word in words if word.lower() not in code] == []
+
+
 @pytest.mark.parametrize("entry_point", ["main", "merge"])
 def test_the_role_takes_the_values_that_the_report_takes(entry_point: str) -> None:
     """Of each variable that is an option of fleet_report: the code, the page of the module, and that of the role."""
