@@ -43,7 +43,8 @@ def test_the_commands_of_the_readme(machine: Machine, built: Path, node: Path) -
     shutil.copy(built, machine.home)
     # Without a network, kubernetes.core cannot come with it; nothing is drained here.
     machine.run("sh", "-c", install + " --no-deps")
-    (machine.home / "inventory").write_text("worker-1 ansible_connection=local kubelet_node_root=%s\n" % node)
+    host = {"ansible_connection": "local", "kubelet_node_root": str(node)}
+    (machine.home / "inventory.yml").write_text(json.dumps({"all": {"hosts": {"worker-1": host}}}))
     said = machine.run("sh", "-c", report_on_nodes)
     report = machine.home / "drift-report"
     assert (report / "drift.html").read_text("utf-8").startswith("<!doctype html>")
