@@ -44,7 +44,7 @@ options:
       - Kubernetes manifests in the order in which they arrive, C(Pod), C(List), or a workload with a template, such as
         a C(Deployment), of which each replica is a pod.
       - A pod that runs on the node, by the UIDs in the kubelet's checkpoints and in the cgroups, keeps its CPUs, memory
-        and devices, wherever it is in the list; the others come after it. A pod that has ended is left out. So the list
+        and devices, wherever it is in the list. The others come after it. A pod that has ended is left out. So the list
         may be that of C(kubectl get pods -o yaml) for the node, with new manifests before or after it.
     type: list
     elements: dict

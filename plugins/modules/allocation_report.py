@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - What the playbook C(plan) shows of a fleet. It takes the variable C(kubelet_allocation) of all hosts of the play,
-    which is the answer of M(kubenode.cpu_manager.allocation_plan), and says of each pod on how many nodes it fits, and
+    which is the answer of M(kubenode.cpu_manager.allocation_plan). It says of each pod on how many nodes it fits, and
     why the others refuse it. Each node is asked for all pods, as if none of them ran on another node.
   - A node without an answer is named with the reason.
   - It runs on the controller, once, and writes its file in check mode, too.

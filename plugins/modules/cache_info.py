@@ -224,7 +224,7 @@ groups:
     counted:
       description:
         - What was counted at each L3 cache, by its id, in bytes. C(occupancy) is what its lines take there now,
-          C(total) and C(local) are all traffic since the group was made; with O(seconds), C(total_per_second) and
+          C(total) and C(local) are all traffic since the group was made. With O(seconds), C(total_per_second) and
           C(local_per_second) are that of this time. None for what is not counted.
       type: dict
       sample: {"0": {"occupancy": 8126464, "total": 91873280, "local": 91021312, "total_per_second": null,

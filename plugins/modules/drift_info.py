@@ -274,8 +274,8 @@ elsewhere:
       sample: "kubelet_cpu_manager_policy: static\n"
 notes:
   description:
-    - What is no drift but does harm, such as a reservation that splits cores; what decides whether the kubelet starts,
-      if that cannot be determined; and whether the version of the kubelet is uncertain.
+    - What is no drift but does harm, such as a reservation that splits cores. Also what decides whether the kubelet
+      starts, if that cannot be determined, and whether the version of the kubelet is uncertain.
     - Under the static policy, that other containers run on reserved CPUs, too, unless an option keeps them off. This is
       no finding of a report.
   returned: success

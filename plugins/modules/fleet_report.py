@@ -66,10 +66,10 @@ options:
       - V(junit) is C(drift.xml), with a suite for each node and a case for each check. Checks that were
         not measured on a node are skipped.
       - V(prometheus) is C(drift.prom), for the textfile collector of the node exporter.
-      - V(csv) is C(containers.csv), a row for each container, with its node, CPUs, whether they are whole cores, NUMA
-        nodes, L3 caches, how much it was throttled, and since when it runs. Containers of the shared pool, and the last
-        two columns, take the look C(throttling). A cell that a program for tables would take for a formula begins with
-        an apostrophe.
+      - V(csv) is C(containers.csv), a row for each container. It has the node, the CPUs, whether they are whole cores,
+        NUMA nodes, L3 caches, how much it was throttled, and since when it runs. Containers of the shared pool, and the
+        last two columns, take the look C(throttling). A cell that a program for tables would take for a formula begins
+        with an apostrophe.
       - V(where) is the same, shown, of the pods of O(pod).
       - V(reservations) is shown. It says of each node whether its reserved CPUs and memory are enough for what its host
         used between the reports of O(history), all with the look C(throttling).
@@ -113,8 +113,9 @@ options:
     description:
       - V(drift) makes the task fail if a node differs from the wanted settings, V(danger) only if a kubelet would not
         start or would refuse its checkpoint.
-      - With both the task also fails if a node could not be read, is missing or stale, if a result file was not used,
-        or if there is no node at all. With V(unread) it fails for these reasons alone, and with V(never) for none.
+      - With both, the task also fails if a node could not be read, is missing or stale. It fails too if a result file
+        was not used, or if there is no node at all. With V(unread) it fails for these reasons alone, and with V(never)
+        for none.
       - The failure is that of the whole fleet. Of a task with C(run_once), Ansible counts it at the first host of the
         play, which need not be one of the nodes that the message names.
     type: str

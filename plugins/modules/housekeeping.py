@@ -16,7 +16,7 @@ author:
 description:
   - The kubelet gives no reserved CPU to a container with exclusive CPUs, but it does not keep the host's own work on
     the reserved CPUs. This module sets the reserved CPUs for interrupts, workqueues, received packets, systemd's slices
-    and irqbalance, now and after each boot, in an order that never leaves work without a CPU.
+    and irqbalance, now and after each boot. Its order never leaves work without a CPU.
   - Before it writes anything, it saves the present values and files in
     C(/var/lib/kubenode-cpu-manager/housekeeping.json). O(state=absent) restores them, files byte for byte with mode and
     owner. If a run was killed, the next run completes or undoes it.
@@ -24,7 +24,7 @@ description:
   - An interrupt whose CPUs cannot be changed is a note, not a failure.
   - Changes that other programs have made since are not lost. O(state=present) writes values of the kernel again, and
     keeps the changed content of a file of its own as a backup beside it. O(state=absent) leaves a value that includes
-    CPUs that are not reserved, and a file that differs from what was written; from a file that is shared with other
+    CPUs that are not reserved, and a file that differs from what was written. From a file that is shared with other
     programs it removes only its own lines. Each of these is a note with the check C(housekeeping-foreign).
   - Interrupts that appear later begin with the default affinity, and the queues of network devices that appear later
     with the default mask, if there is one. Both are written, too. O(state=absent) gives those that appeared since the
@@ -82,10 +82,10 @@ options:
         least one must remain. Without this option there is no partition, and an earlier one is removed.
       - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
         there. Pods do not.
-      - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused; with the static policy
-        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out
-        by its policies dynamic and isolated is refused, too, and a kernel without C(cpuset.cpus.exclusive), as before
-        Linux 6.7.
+      - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused. With the static policy
+        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out by its
+        policies dynamic and isolated is refused, too, and a kernel without C(cpuset.cpus.exclusive), as before Linux
+        6.7.
     type: str
   partition_type:
     description:

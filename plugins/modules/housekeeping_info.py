@@ -18,7 +18,8 @@ description:
     reserved CPUs. This module reads every setting of a host that decides where such work runs, with the wanted value,
     the configured value, and the value in effect. It writes nothing.
   - The layers are systemd's slices and its own affinity, interrupts, workqueues, received packets, the kernel's
-    watchdog, irqbalance, and the kernel's command line as it was booted and as it is configured for the next boot.
+    watchdog and irqbalance. Another one is the kernel's command line, as it was booted and as it is configured for the
+    next boot.
   - If the role housekeeping has been used on the node, also compares the node with what the role had to set on it. This
     is, for example, a partition, the affinity of systemd, or the CPUs that tuned isolates.
   - Also finds the programs that manage CPUs on the node, and the pairs of them that contradict each other.

@@ -15,8 +15,8 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Runs workloads in cgroups that it makes as the kubelet makes those of pods, on the CPUs that the CPU manager would
-    give, and on the shared pool, several times in random order. It measures the run time, and the latencies of small
-    units of work.
+    give, and on the shared pool. It does so several times in random order. It measures the run time, and the latencies
+    of small units of work.
   - Three experiments. V(stand-alone) is a victim alone. V(aggressor) is the victim beside a process for each CPU of the
     node. V(co-located) are two workloads, one bound by computing and one by memory and caches, each as Guaranteed and
     as Burstable, in the four combinations.

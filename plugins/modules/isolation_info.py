@@ -22,7 +22,7 @@ description:
   - A cpuset keeps a container on its CPUs. It does not keep kernel threads, interrupts, services of systemd and
     containers with another cpuset off them, which is what this module shows.
   - It only reads. During the sample, its process does not use the exclusive CPUs, if it may use others, and is excluded
-    from all verdicts; RV(observer) has the time that it took.
+    from all verdicts. RV(observer) has the time that it took.
   - R(Who ran on the exclusive CPUs, ansible_collections.kubenode.cpu_manager.docsite.isolation)
     explains what is counted and what is sampled.
 extends_documentation_fragment:
@@ -33,7 +33,7 @@ extends_documentation_fragment:
 options:
   seconds:
     description:
-      - How long to measure, from 1 to 3600. In 5 seconds, the module detects what takes 1 % of a CPU; something that
+      - How long to measure, from 1 to 3600. In 5 seconds, the module detects what takes 1 % of a CPU. Something that
         runs once a minute, such as a probe, needs a longer measurement.
     type: int
     default: 5

@@ -20,10 +20,10 @@ description:
     With older k3s and RKE2 it is C(kubelet-arg) in C(config.yaml.d/90-kubenode-cpu-manager.yaml), and with MicroK8s
     C(args/kubelet).
   - Before anything is written, checks that the kubelet would start on this machine with the result, as
-    M(kubenode.cpu_manager.start_check) predicts it, that it would have the settings, and that the files can be written.
-    If the kubelet would refuse a setting, the module refuses it with the kubelet's message, under the name of the
-    setting. Errors that exist without the change, too, do not prevent it, as long as it is certain with which settings
-    the CPU manager would start.
+    M(kubenode.cpu_manager.start_check) predicts it, and that it would have the settings. Also checks that the files can
+    be written. If the kubelet would refuse a setting, the module refuses it with the kubelet's message, under the name
+    of the setting. Errors that exist without the change, too, do not prevent it, as long as it is certain with which
+    settings the CPU manager would start.
   - It refuses if a flag or another drop-in file would override what it writes, and names it.
   - It refuses if the nodes are managed by other means, and names them, as with OpenShift, Talos, Bottlerocket, GKE, AKS
     and k0s.
@@ -119,7 +119,7 @@ checkpoint:
   sample: {"verdict": "accepted"}
 memory_state:
   description: Whether the kubelet would start with the memory manager's state that is there and these settings, with
-    C(verdict), C(reason) and C(lost); see M(kubenode.cpu_manager.checkpoint), which removes a refused one.
+    C(verdict), C(reason) and C(lost). See M(kubenode.cpu_manager.checkpoint), which removes a refused one.
   returned: success
   type: dict
   sample: {"verdict": "accepted", "reason": "", "lost": []}

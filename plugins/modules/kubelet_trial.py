@@ -32,7 +32,7 @@ description:
   - It has no network. If the kubelet ends because it does not reach somebody, such as the services of a built-in cloud
     provider, the module does not call that a refusal.
   - It runs on the reserved CPUs, or where none are reserved by their names on those that no container has for itself,
-    with a low priority, and for a limited time; see O(timeout). Mostly it takes two to six seconds.
+    with a low priority, and for a limited time. See O(timeout). Mostly it takes two to six seconds.
   - Nothing is left on the node, however the module ends. Only the empty cgroups of a module that was killed stay, and
     the next trial removes them.
   - This keeps apart what a kubelet does by mistake. It does not protect a node from a kubelet that is meant to break

@@ -14,8 +14,8 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Replays when pods start and end, and how many of their threads are ready to run, on the CPUs of a machine, and
-    counts how many run and how many wait under each policy.
+  - Replays when pods start and end, and how many of their threads are ready to run, on the CPUs of a machine. Counts
+    how many run and how many wait under each policy.
   - Writes for each trace a picture that shows which pod had which CPU at which time, and the figures. Compares the
     policies dynamic and static, pod by pod.
   - Runs on the controller and changes no node. The guide on the policy dynamic lists the limits of the model.
@@ -197,8 +197,8 @@ traces:
       sample: 7200.0
     policies:
       description:
-        - The figures of each policy. C(utilisation) is the part of all CPUs that ran threads, C(waiting_part) the part
-          of the threads that waited, C(moves) how often a pass gave a container or the shared pool other CPUs.
+        - The figures of each policy. C(utilisation) is the part of all CPUs that ran threads. C(waiting_part) is the
+          part of the threads that waited. C(moves) is how often a pass gave a container or the shared pool other CPUs.
         - C(pods) has the same for each pod.
       type: list
       elements: dict

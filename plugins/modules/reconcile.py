@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Compares the CPUs that are effective for each running container with those that the CPU manager's checkpoint gives
-    it, its exclusive CPUs or the shared pool, and writes what differs. One call is one pass.
+    it, its exclusive CPUs or the shared pool. Writes what differs. One call is one pass.
   - The kubelet's own loop writes a cpuset only when the wanted one changes, and never reads it back. If another program
     changes it, the change stays until the kubelet restarts.
   - A cpuset is written through the container runtime if C(crictl) is installed, and to the cgroup otherwise. It is read

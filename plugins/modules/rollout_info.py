@@ -339,8 +339,8 @@ restart:
   description:
     - What the start of the kubelet that comes with the change does to each pod that runs and has CPUs, memory or
       devices of its own, as in RV(kubenode.cpu_manager.allocation_plan#module:restart). Empty where none is started.
-    - Where a pod would be refused, or lose CPUs of its own, pods are drained even if no rule of admission changes, and
-      without O(drain) the change is refused unless O(discard_assignments) allows it.
+    - Where a pod would be refused, or lose CPUs of its own, pods are drained even if no rule of admission changes.
+      Without O(drain) the change is refused then, unless O(discard_assignments) allows it.
   returned: success
   type: list
   elements: dict

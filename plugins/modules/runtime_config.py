@@ -17,7 +17,7 @@ description:
   - A DRA driver for CPUs marks the containers with a claim through CDI, and gives containers their CPUs through NRI.
     Both are on in containerd from 2.0 and in CRI-O from 1.30, unless the configuration turns them off.
   - If one of them is off, a small separate file turns it on, C(99-kubenode-cpu-manager), in C(/etc/crio/crio.conf.d) or
-    in a directory that containerd's file imports; for k3s and RKE2 it is a template. If that would have no effect,
+    in a directory that containerd's file imports. For k3s and RKE2 it is a template. If that would have no effect,
     because containerd 1.x replaces a table by that of an imported file, a marked block is written into the file that
     has the table. It is determined before anything is written whether this has the wanted effect. If it cannot, the
     module fails and returns the lines to add by hand.

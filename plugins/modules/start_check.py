@@ -30,15 +30,15 @@ description:
   - It does not check whether certificates are valid, whether the container runtime and the API server answer, and
     whether ports are free.
   - With O(log_line), it explains a line that a kubelet has logged, and reads nothing of the node.
-  - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. Of 1.29 to 1.32,
-    the feature gates, flags, fields, their checks and policy options are taken from their sources; of 1.37, the feature
-    gates, flags and checkpoints. Of 1.20 to 1.28 there are the known differences. RV(notes) say how well the version
-    is known. M(kubenode.cpu_manager.kubelet_trial) asks the kubelet itself.
+  - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. For 1.29 to 1.32,
+    the feature gates, flags, fields, their checks and policy options are taken from their sources. For 1.37, the
+    feature gates, flags and checkpoints are. Of 1.20 to 1.28 there are the known differences. RV(notes) say how well
+    the version is known. M(kubenode.cpu_manager.kubelet_trial) asks the kubelet itself.
 options:
   log_line:
     description:
       - What a kubelet has logged, to be explained. It may be a whole line, or several, as C(journalctl), C(kubectl) or
-        a log in JSON shows them, with all escapes; of more than 65536 characters, the first are read.
+        a log in JSON shows them, with all escapes. Of more than 65536 characters, the first are read.
       - It is looked up on the controller, without a network and without the node, in the same table as
         R(the page of errors,ansible_collections.kubenode.cpu_manager.docsite.errors). Options about the node have no
         effect then, so they can stay in C(module_defaults).

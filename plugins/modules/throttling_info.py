@@ -15,7 +15,7 @@ author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
   - Reads quota, period, burst and weight of the cgroups of all containers and of all cgroups above them, in both
-    versions of cgroups, and what the kernel has counted of throttling. It writes nothing.
+    versions of cgroups. Also reads what the kernel has counted of throttling. It writes nothing.
   - Finds quotas on exclusive CPUs wherever they are above a container, and quotas that are less than the exclusive
     CPUs. It also finds containers that were throttled often, and nodes whose kubelet and container runtime make weights
     by different formulas.

@@ -17,8 +17,8 @@ description:
   - A kubelet that does not agree with its checkpoint answers at first, and exits some seconds later. So this module
     waits until the kubelet has been healthy for O(seconds) without interruption. It fails, with the last messages of
     the kubelet, if the kubelet exits or does not become healthy.
-  - A kubelet counts as healthy if its process stays the same, if it answers at C(/healthz), if its checkpoint has the
-    configured policy, and if its containers have the CPUs that the checkpoint gives them.
+  - A kubelet counts as healthy if its process stays the same, and if it answers at C(/healthz). Its checkpoint must
+    also have the configured policy, and its containers the CPUs that the checkpoint gives them.
   - It only reads. In check mode it does not wait, and returns at once what it would wait for.
 extends_documentation_fragment:
   - kubenode.cpu_manager.node
