@@ -14,7 +14,7 @@ version_added: 0.1.0
 author:
   - the kubenode.cpu_manager developers (@kubenode)
 description:
-  - Reads what a kubelet goes by when it admits pods, beside its CPUs and its settings. These are its memory by NUMA
+  - Reads what decides whether a kubelet admits pods, beside its CPUs and its settings. These are its memory by NUMA
     node, devices of plugins, and some fields of its configuration. The playbook C(impact) needs it of each node.
   - With O(pods), it also reads the pods that run there, as far as the node itself shows them.
 extends_documentation_fragment:

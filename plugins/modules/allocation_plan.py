@@ -389,7 +389,7 @@ devices:
            "numa_nodes": [1]}
 restart:
   description:
-    - What a start of the kubelet with these settings does to each pod that runs, which it admits anew. Pods that are
+    - What a start of the kubelet with these settings does to each pod that runs, which it admits again. Pods that are
       not in O(pods) are read from the kubelet's checkpoints, which do not say in which order they came. Empty without
       O(from_checkpoint).
   returned: success
@@ -525,10 +525,10 @@ exact:
     - Whether all is known that decides on the pods. Otherwise a note says from which pod on the plan is not exact, and
       why.
     - Devices of different NUMA nodes between which a plugin can choose are not known.
-    - Pods with C(spec.resources) go by the gates C(PodLevelResources) and C(PodLevelResourceManagers) of the kubelet.
+    - The kubelet's gates C(PodLevelResources) and C(PodLevelResourceManagers) decide about pods with C(spec.resources).
       What managers give to such a pod as a whole is not known.
     - The rules are tested against kubelets of 1.33 to 1.36. The plan of another version is not exact, and a note says
-      what is known of it. Of an unknown version, 1.36 is assumed, which is a note, too.
+      what is known of it. If the version is not known, 1.36 is assumed, and a note says so.
   returned: success
   type: bool
   sample: true

@@ -82,7 +82,7 @@ options:
     choices: [json, html, junit, prometheus, csv, markdown, table, lines, trend, reservations, where]
     default: [json, html, table]
   pod:
-    description: Of the form V(where), the pods whose namespace and name have this in them. By default all.
+    description: The form V(where) shows the pods whose namespace and name contain this text. By default, it shows all.
     type: str
     default: ''
   title:
@@ -116,8 +116,8 @@ options:
       - With both, the task also fails if a node could not be read, is missing or stale. It fails too if a result file
         was not used, or if there is no node at all. With V(unread) it fails for these reasons alone, and with V(never)
         for none.
-      - The failure is that of the whole fleet. Of a task with C(run_once), Ansible counts it at the first host of the
-        play, which need not be one of the nodes that the message names.
+      - The failure is that of the whole fleet. Ansible counts the failure of a task with C(run_once) at the first host
+        of the play. That need not be one of the nodes that the message names.
     type: str
     choices: [danger, drift, unread, never]
     default: never

@@ -83,7 +83,7 @@ options:
       - A service runs in the partition with C(Slice=isolated.slice) in its unit, and so does a process that is moved
         there. Pods do not.
       - CPUs that pods may use, by their cgroups or by the kubelet's configuration, are refused. With the static policy
-        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile gives CPUs out by its
+        the option C(strict-cpu-reservation) has to be on. A node on which the role reconcile assigns CPUs by its
         policies dynamic and isolated is refused, too, and a kernel without C(cpuset.cpus.exclusive), as before Linux
         6.7.
     type: str

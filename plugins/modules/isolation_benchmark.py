@@ -184,8 +184,8 @@ rows:
        longest: 0.0041}
 summary:
   description:
-    - Of each measured container, for run time, p50 and p99, the median with its interval in seconds, and a box plot in
-      multiples of the best run of its workload in its experiment.
+    - For each measured container, and for run time, p50 and p99, the median with its interval in seconds. Also a box
+      plot in multiples of the best run of its workload in its experiment.
   returned: unless in check mode
   type: list
   elements: dict

@@ -18,7 +18,7 @@ description:
     systemd, single processes and kernel threads ran on it, and which interrupts it handled.
   - For each container with exclusive CPUs, returns whether anything else ran there. These CPUs are listed in the
     kubelet's checkpoint, or in the file of the policies dynamic and isolated of the role
-    P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.
+    P(kubenode.cpu_manager.reconcile#role) where it assigns CPUs.
   - A cpuset keeps a container on its CPUs. It does not keep kernel threads, interrupts, services of systemd and
     containers with another cpuset off them, which is what this module shows.
   - It only reads. During the sample, its process does not use the exclusive CPUs, if it may use others, and is excluded
@@ -137,8 +137,8 @@ containers:
           sample: kernel thread
         name:
           description:
-            - Of a container the namespace, pod and name; of a cgroup its path; of a task its name, in which all but
-              printable characters is escaped; of interrupts the most frequent with their counts.
+            - For a container the namespace, pod and name, and for a cgroup its path. For a task its name, in which all
+              but printable characters is escaped. For interrupts the most frequent with their counts.
           type: str
           sample: kworker/3:1-events
         cpus:
@@ -207,7 +207,7 @@ cpus:
       sample: [{"kind": "container", "name": "shop/database-0/server", "percent": 93.1, "sure": true}]
     interrupts:
       description:
-        - How many interrupts it had, by name. Of CPUs that are not exclusive, the 8 most frequent.
+        - How many interrupts it had, by name. For CPUs that are not exclusive, the 8 most frequent.
       type: dict
       sample: {"LOC (Local timer interrupts)": 1250, "36 virtio1-req.0": 12, "NET_RX": 40}
 observer:

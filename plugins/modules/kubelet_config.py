@@ -27,7 +27,7 @@ description:
   - It refuses if a flag or another drop-in file would override what it writes, and names it.
   - It refuses if the nodes are managed by other means, and names them, as with OpenShift, Talos, Bottlerocket, GKE, AKS
     and k0s.
-  - Of several files, either all are written or none. If one fails, those before it are restored.
+  - If there are several files, either all are written or none. If one fails, those before it are restored.
   - Other fields that a setting needs are set, too. These are a feature gate that an option needs in this version, and
     an empty C(systemReservedCgroup) and C(kubeReservedCgroup) with O(reserved_system_cpus) if nothing is enforced
     through them, as on EKS.

@@ -21,7 +21,7 @@ description:
     container runtime. It reaches neither the running kubelet nor the node's container runtime, the API server, static
     pods and the network. All that is mounted is read-only there, values below C(/proc/sys) stay as they are, and its
     cgroups are below one of their own, C(kubenode-kubelet-trial), with limits of memory and processes.
-  - Of the kubelet's root directory, C(/run), C(/tmp) and C(/var/log), it finds only what a kubelet reads at its start.
+  - In the kubelet's root directory, C(/run), C(/tmp) and C(/var/log), it finds only what a kubelet reads at its start.
     These are the configuration and its drop-in files, the states, the certificates of the kubelet's server, and other
     files that its flags and fields name to be read. Nothing else is opened, also no lock file. Where not all of these
     can be had, there is no answer, and RV(reason) names the file.

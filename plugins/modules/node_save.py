@@ -40,11 +40,11 @@ description:
     files with flags, the kubelet's own flags remain, without passwords, headers, and the users, passwords and queries
     of addresses. Of other flags, the names remain, with values that are paths of files and directories. Variables
     remain if a flag of the kubelet takes the value. A command line in quotes, as of C(sh -c), is looked into. Of k3s'
-    and RKE2's configuration, C(kubelet-arg) remains. Of the container runtime's, NRI, CDI and what gives out CPUs
-    remain, and of the kubelet's, the fields that there are, and comments of plain words. Of a file in its place that is
-    none, or is damaged, C(x) and C(0) take the place of letters and digits. What a journal holds of these files is
-    treated alike; of other files, nothing remains but TOML's keys about NRI and CDI. A file that cannot be told apart
-    is left out."
+    and RKE2's configuration, C(kubelet-arg) remains. Of the container runtime's, NRI, CDI and what assigns CPUs remain,
+    and of the kubelet's, the fields that there are, and comments of plain words. Of a file in its place that is none,
+    or is damaged, C(x) and C(0) take the place of letters and digits. What a journal holds of these files is treated
+    alike; of other files, nothing remains but TOML's keys about NRI and CDI. A file that cannot be told apart is left
+    out."
   - Results for an archive may differ from those for the node in these points. Paths are shown as C(ARCHIVE:/path), and
     what was left out as C(redacted). It is not saved whether files can be written, and the container runtime and the
     kubelet's health are not read.

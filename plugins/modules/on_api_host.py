@@ -20,7 +20,7 @@ description:
     connection is refused or breaks, or by the status of HTTP such as 429 or 503. What the API server refuses is not
     repeated, nor is a drain, as whether pods may be evicted is another question. C(failure.kind) of a call that fails
     is C(api_no_answer) or C(api_refused).
-  - An object with C(generateName) in O(k8s) gets its name here. Else a call that is repeated could make two.
+  - An object with C(generateName) in O(k8s) gets its name here. Otherwise a call that is repeated could make two.
   - That host may be a server of the cluster. Its answer sets no variables of the host, as facts, and makes no hosts and
     groups, whatever it says. Control characters and escape sequences in it are shown as visible text.
   - The roles and playbooks of this collection use it for all that they ask of a cluster and change in it.

@@ -32,8 +32,8 @@ description:
   - With O(log_line), it explains a line that a kubelet has logged, and reads nothing of the node.
   - The rules and messages of Kubernetes 1.33 to 1.36 are tested against kubelets of these versions. For 1.29 to 1.32,
     the feature gates, flags, fields, their checks and policy options are taken from their sources. For 1.37, the
-    feature gates, flags and checkpoints are. Of 1.20 to 1.28 there are the known differences. RV(notes) say how well
-    the version is known. M(kubenode.cpu_manager.kubelet_trial) asks the kubelet itself.
+    feature gates, flags and checkpoints are. For 1.20 to 1.28 the known differences are taken into account. RV(notes)
+    say how well the version is known. M(kubenode.cpu_manager.kubelet_trial) asks the kubelet itself.
 options:
   log_line:
     description:

@@ -20,7 +20,7 @@ description:
     CPUs. It also finds containers that were throttled often, and nodes whose kubelet and container runtime make weights
     by different formulas.
   - Exclusive CPUs are those of the kubelet's checkpoint, or of the policies dynamic and isolated of the role
-    P(kubenode.cpu_manager.reconcile#role) where it gives CPUs out.
+    P(kubenode.cpu_manager.reconcile#role) where it assigns CPUs.
   - The cpu controller is read where it is, which may be another version of cgroups than that of the cpusets.
   - If something cannot be measured, there is a note with the check C(throttling-unmeasured). Nothing is estimated.
   - The module does not fail on a node without a kubelet or without containers.
