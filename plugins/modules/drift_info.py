@@ -295,7 +295,7 @@ from typing import Any, Mapping
 from ..module_utils._base.ansible_module import Outcome, run
 from ..module_utils._base.errors import noted
 from ..module_utils._base.tree import Tree
-from ..module_utils._node.drift import report, with_memory_state
+from ..module_utils._node.drift import RECONCILE, report, with_memory_state
 from ..module_utils._node.module import KUBELET, node_of
 from ..module_utils._node.wanted_settings import SETTINGS_ARGUMENTS, wanted_settings
 
@@ -342,11 +342,12 @@ def work(tree: Tree, parameters: Mapping[str, Any], check_mode: bool) -> Outcome
 
             notes = [*notes, *restart_notes(node)]
     notes = [*result["notes"], *notes, *node.own_notes()]
-    if node.may_have_owners():
+    to_reconcile = RECONCILE in result["actions"]
+    if node.may_have_owners(with_crio=to_reconcile):
         # Imported here: hardly any node has others.
         from ..module_utils._node.owners_found import contradiction_notes
 
-        notes += contradiction_notes(node, configuration)
+        notes += contradiction_notes(node, configuration, to_reconcile)
     remarks = noted(notes)
     about = {
         "kernel": node.kernel(),

@@ -13,6 +13,9 @@ from typing import Mapping, NamedTuple
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owners import (
     BALLOONS,
+    CPU_POOLER,
+    CRANE,
+    CRI_RESMGR,
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
@@ -112,6 +115,15 @@ SIGNS = (
     Sign("weka, its file", WEKA, {"opt/nri/plugins/99-weka-cpuset": ""}, ("/opt/nri/plugins/99-weka-cpuset",), False),
     Sign("weka, its process", WEKA, {}, ("process 31",), facts=Facts(processes={"weka-cpuset": [31]})),
     Sign("koordlet", KOORDLET, {"run/koordlet/koordlet.sock": ""}, ("/run/koordlet/koordlet.sock",)),
+    *(
+        Sign("%s, its process" % owner, owner, {}, ("process 31",), facts=Facts(processes={program: [31]}))
+        for owner, program in (
+            (KOORDLET, "koordlet"),
+            (CRANE, "crane-agent"),
+            (CPU_POOLER, "cpusetter"),
+            (CRI_RESMGR, "cri-resmgr"),
+        )
+    ),
     Sign(
         "katalyst",
         KATALYST,

@@ -23,6 +23,9 @@ BURSTABLE = "Burstable"
 BEST_EFFORT = "BestEffort"
 
 
+# The kubelet's drivers.
+SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
+
 _SLICE = ".slice"
 _KUBEPODS = "kubepods"
 _QOS_NAMES = (("burstable", BURSTABLE), ("besteffort", BEST_EFFORT))
@@ -112,6 +115,11 @@ class Kubepods:
                 if name.startswith(start) and name.endswith(end):
                     uid = name[len(start) : len(name) - len(end)]
                     yield PodCgroup(uid.replace("_", "-") if systemd else uid, qos_class, path)
+
+
+def driver_of(path: str) -> str:
+    """By which driver the kubelet made a cgroup of a pod, or of all pods."""
+    return SYSTEMD if path.endswith(_SLICE) else CGROUPFS
 
 
 def container_id(name: str) -> str:

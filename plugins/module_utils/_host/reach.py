@@ -85,13 +85,14 @@ def quota_of_all(tree: Tree) -> float | None:
     return None
 
 
-def check_reach(tree: Tree, asked_of: CPUSet) -> None:
+def check_reach(tree: Tree, asked_of: CPUSet, reserved: CPUSet | None = None) -> None:
     """Raise RefusedError where the kubelet would give containers CPUs on which nothing can run.
 
-    asked_of: the online CPUs of the machine in question, which may be another one than the node.
+    asked_of: the online CPUs of the machine in question, which may be another one than the node. reserved: those that
+    it gives to none, where they are chosen already.
     """
     online, lacking = out_of_reach(tree)
-    if lacking and online == asked_of:
+    if lacking - (reserved or CPUSet()) and online == asked_of:
         raise RefusedError(_problem(lacking, online), remedy=REMEDY, kind=OUT_OF_REACH)
 
 

@@ -14,7 +14,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from .._base.errors import NodeError, RefusedError
 from .._base.tree import LARGEST_OF_KUBELET, Tree
-from .systemd import section_of, settings_in, unit_paths
+from .systemd import UNIT_PLACES, section_of, settings_in, unit_paths
 
 # Variables that systemd gives to a service: how it reads files of them, and splits them into words. Pure.
 #
@@ -240,6 +240,11 @@ _END = ".service"
 # What is read of a unit.
 SECTION = section_of(_END)
 
+# By which a unit has another one started: settings, and directories of links.
+_PULLING, _LINKS, _BOOT_LINKS = ("Wants", "Requires", "BindsTo"), (".wants", ".requires"), "multi-user.target.wants"
+_OWN_PLACE = "/etc/systemd/system"
+_ON = ("1", "yes", "true", "on")
+
 # A backslash and one of these, which may be followed by digits of this base.
 _SIGNS = dict(zip("abfnrtvs\\\"'", "\a\b\f\n\r\t\v \\\"'"))
 _NUMBER = re.compile("x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{3})")
@@ -343,6 +348,55 @@ def commands_of(tree: Tree, service: str, settings: Sequence[str]) -> list[Comma
         words = [resolved(word, service) for word in command_words(value) or ()]
         found[name].append(Command(name, path, _in_place(words, variables)))
     return [command for commands in found.values() for command in commands]
+
+
+class Helper(NamedTuple):
+    """A service that runs to its end before another one starts. at_boot: at boots alone, and not at each start."""
+
+    name: str
+    at_boot: bool
+
+
+def helpers_of(tree: Tree, service: str) -> list[Helper]:
+    """Return the services that systemd runs to their end before a service, whose name is without its ending."""
+    unit = service + _END
+    pulled = {name for kind in _PULLING for name in _words_in(tree, unit, kind)}
+    pulled |= {name for place in UNIT_PLACES for kind in _LINKS for name in _names(tree, place, unit + kind)}
+    # What others than packages have written: reading all units of a host takes long.
+    at_boot = {
+        name for name in _names(tree, _OWN_PLACE, _BOOT_LINKS) if unit in _text(tree, "%s/%s" % (_OWN_PLACE, name))
+    }
+    after = set(_words_in(tree, unit, "After"))
+    found = []
+    for name in sorted(pulled | at_boot):
+        if not name.endswith(_END) or name == unit:
+            continue
+        if name not in after and unit not in _words_in(tree, name, "Before"):
+            continue
+        last = {key: value for _path, key, value in settings_of(tree, name[: -len(_END)])}
+        if last.get("Type") == "oneshot":
+            stays = last.get("RemainAfterExit", "").lower() in _ON
+            found.append(Helper(name[: -len(_END)], stays or name not in pulled))
+    return found
+
+
+def _words_in(tree: Tree, unit: str, setting: str) -> list[str]:
+    """The units that a setting names in the section of all units."""
+    return [
+        word
+        for path in unit_paths(tree, unit)
+        for key, value in settings_in(_text(tree, path), "[Unit]")
+        if key == setting
+        for word in value.split()
+    ]
+
+
+def _names(tree: Tree, place: str, directory: str) -> list[str]:
+    """The names in a directory of links, which lead out of a saved node."""
+    try:
+        return tree.names("%s/%s" % (place, directory))
+    except (NodeError, RefusedError):
+        return []
 
 
 def start_lines(tree: Tree, service: str) -> list[str]:

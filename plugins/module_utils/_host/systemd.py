@@ -63,7 +63,7 @@ def _above(path: str, directories: Sequence[str]) -> list[str]:
 
 
 # Where the files of units are, the first one of a name counts.
-_UNIT_PLACES = (
+UNIT_PLACES = (
     "/etc/systemd/system.control",
     "/run/systemd/system.control",
     "/run/systemd/transient",
@@ -104,13 +104,13 @@ def has_service(tree: Tree, service: str) -> bool:
     name = service if service.endswith(_SERVICE) else service + _SERVICE
     stem, at, _instance = name.partition("@")
     names = {name, stem + at + _SERVICE} if at else {name}
-    return any(tree.exists("%s/%s" % (place, name), follow=False) for place in _UNIT_PLACES for name in names)
+    return any(tree.exists("%s/%s" % (place, name), follow=False) for place in UNIT_PLACES for name in names)
 
 
 def services_with(tree: Tree, word: str) -> list[str]:
     """Return the services, without their ending, whose name or unit has this word in it. Templates do not count."""
     found: dict[str, bool] = {}
-    for place in _UNIT_PLACES:
+    for place in UNIT_PLACES:
         try:
             names = tree.names(place)
         except (NodeError, RefusedError):
@@ -134,9 +134,9 @@ def section_of(unit: str) -> str:
 def unit_paths(tree: Tree, unit: str) -> list[str]:
     """The files of a unit, in the order in which they count."""
     kind = unit.rpartition(".")[2]
-    paths = [path for path in ("%s/%s" % (place, unit) for place in _UNIT_PLACES) if _is_there(tree, path)][:1]
-    beside = [place + "/" + directory for place in _UNIT_PLACES for directory in _drop_in_directories(unit)]
-    beside += ["%s/%s.d" % (place, kind) for place in _UNIT_PLACES]
+    paths = [path for path in ("%s/%s" % (place, unit) for place in UNIT_PLACES) if _is_there(tree, path)][:1]
+    beside = [place + "/" + directory for place in UNIT_PLACES for directory in _drop_in_directories(unit)]
+    beside += ["%s/%s.d" % (place, kind) for place in UNIT_PLACES]
     return [*paths, *_drop_ins(tree, beside)]
 
 

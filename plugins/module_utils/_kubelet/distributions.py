@@ -119,6 +119,16 @@ DISTRIBUTIONS = (
         warns_of_gates=True,
         pointer="its kubelet has no file of its own: use the section kubelet of /etc/microshift/config.yaml",
     ),
+    # Source: docs of edgecore's configuration at kubeedge.io; modules.edged.
+    Distribution(
+        "KubeEdge",
+        sign=r"^\S*\bedgecore( |$)",
+        marks=("/etc/kubeedge/config/edgecore.yaml",),
+        services=("edgecore",),
+        place=NOWHERE,
+        pointer="edgecore holds its kubelet, which has no file of its own: use modules.edged.tailoredKubeletConfig in"
+        " /etc/kubeedge/config/edgecore.yaml, and restart edgecore",
+    ),
     Distribution(
         "Talos",
         "/etc/kubernetes/kubelet.yaml",
@@ -253,6 +263,15 @@ DISTRIBUTIONS = (
         kubelet_root="/var/snap/microk8s/common/var/lib/kubelet",
         services=("snap.microk8s.daemon-kubelite",),
         cri_socket="/var/snap/microk8s/common/run/containerd.sock",
+        place=FLAGS,
+    ),
+    # Source: src/k8s/pkg/k8sd/setup/kubelet.go of canonical/k8s-snap.
+    Distribution(
+        "Canonical Kubernetes",
+        sign=r"/snap/k8s/",
+        marks=("/var/snap/k8s/common/args/kubelet",),
+        flag_files=(FlagFile("/var/snap/k8s/common/args/kubelet", LINES),),
+        services=("snap.k8s.kubelet",),
         place=FLAGS,
     ),
     Distribution(

@@ -227,6 +227,7 @@ _FORMS: dict[str, Callable[[_Fields], str]] = {
         }
     ),
     "MicroShift": _within(lambda tree: {"kubelet": tree}),
+    "KubeEdge": _within(lambda tree: {"modules": {"edged": {"tailoredKubeletConfig": tree}}}),
     "k0s": _within(lambda tree: {"spec": {"workerProfiles": [{"name": "cpu-manager", "values": tree}]}}),
     "Bottlerocket": _bottlerocket,
     "kOps": _taking(

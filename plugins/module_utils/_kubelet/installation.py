@@ -41,6 +41,9 @@ _KUBELETS = ("kubelet", "kubelite")
 # k3s holds its kubelet when it is a server or an agent. RKE2 and k0s start a kubelet of its own.
 _K3S = ("k3s", "k3s-server", "k3s-agent")
 
+# Programs that give containers CPUs, by what is in all of their names, as _owners/owners.py has them.
+OWNER_PROGRAMS = ("dracpu", "nri-resource-policy-", "weka-cpuset", "koordlet", "crane-agent", "cpusetter", "cri-resmgr")
+_OWNERS = re.compile(r"(?:^|[/\0])(?:%s)[\w-]*(?:\0|$)" % "|".join(OWNER_PROGRAMS))
 # With one of these it says something and ends.
 _SAYS_AND_ENDS = ("--version", "--help", "-h")
 # As long as Linux takes one, in bytes.
@@ -65,10 +68,14 @@ class KubeletProcess(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The kubelet that runs on a node, None where none does, and what is strange about those that look like one."""
+    """The kubelet that runs on a node, None where none does, and what is strange about those that look like one.
+
+    may_have_owners: whether a process is called like a program that gives containers CPUs, which proves nothing yet.
+    """
 
     kubelet: KubeletProcess | None
     notes: tuple[str, ...] = ()
+    may_have_owners: bool = False
 
 
 def find_kubelet(tree: Tree) -> KubeletProcess | None:
@@ -81,7 +88,11 @@ def search_kubelet(tree: Tree) -> Search:
     doubts: list[str] = []
     of_service: list[KubeletProcess] = []
     others: list[KubeletProcess] = []
-    for process in named_kubelets(tree):
+    may_have_owners = False
+    for process in _named_processes(tree):
+        if process is None:
+            may_have_owners = True
+            continue
         service = doubt = ""
         if _is_on(process.arguments, _ROOTLESS):
             doubt = "it is rootless, and its files are those of a user"
@@ -112,17 +123,25 @@ def search_kubelet(tree: Tree) -> Search:
                 ", which is a service" if of_service else "",
             )
         )
-    return Search(kubelets[0] if kubelets else None, tuple(Note("kubelet-ambiguous", text) for text in notes))
+    noted = tuple(Note("kubelet-ambiguous", text) for text in notes)
+    return Search(kubelets[0] if kubelets else None, noted, may_have_owners)
 
 
-def named_kubelets(tree: Tree) -> Iterator[KubeletProcess]:
-    """The processes that say by their command line that they are a kubelet, by process id."""
+def _named_processes(tree: Tree) -> Iterator[KubeletProcess | None]:
+    """The processes that say by their command line that they are a kubelet, by process id.
+
+    None stands for one that may give containers CPUs: the look at all processes is taken once.
+    """
     for pid in tree.numbered("/proc", ""):
         path = "/proc/%d/cmdline" % pid
         try:
             # Of most processes this short look is enough.
             line = tree.read_value(path)
-            if line is None or not ("kubel" in line or "k3s" in line):
+            if line is None:
+                continue
+            if _OWNERS.search(line):
+                yield None
+            if not ("kubel" in line or "k3s" in line):
                 continue
             arguments = _arguments_of(os.fsdecode(tree.read_bytes(path)).strip("\0\n "))
         except NodeError:
@@ -283,7 +302,7 @@ def why_unseen(tree: Tree) -> str:
 
 
 def _who_may_be_it(tree: Tree) -> str:
-    for process in named_kubelets(tree):
+    for process in filter(None, _named_processes(tree)):
         try:
             if not is_in_container(process.pid) and doubt_about(process, service_of_process(process.pid)) == UNSEEN:
                 return "process %d is called so, is no service of a known name, and %s" % (process.pid, UNSEEN)
@@ -471,7 +490,7 @@ def find_installation(
     config_path and kubelet_root count before all else. search: the look at the node's processes, where it was taken.
     Raises NodeError for a file that cannot be read.
     """
-    process, notes = search_kubelet(tree) if search is None else search
+    process, notes, _may_have_owners = search_kubelet(tree) if search is None else search
     arguments = process.arguments if process is not None else tuple(command_line)
     distribution = running_distribution(" ".join(arguments), tree) if arguments else installed_distribution(tree)
     unread = ""

@@ -19,11 +19,11 @@ from typing import Iterator, NamedTuple, Sequence
 
 from .._base.errors import NodeError, RefusedError
 from .._base.tree import Tree
-from .._host.services import Command, commands_of, settings_of, split_words
+from .._host.services import Command, commands_of, helpers_of, settings_of, split_words
 
 # All that systemd runs around a kubelet. What is removed when it ends is not there at its next start.
 _SETTINGS = ("ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost")
-_AFTER_START = "ExecStartPost"
+START, _AFTER_START = "ExecStart", "ExecStartPost"
 # It removes the file; it names the file, and what it does is not clear; it cannot be read.
 SURE, UNCLEAR, UNREAD = "sure", "unclear", "unread"
 _REMOVERS = frozenset(("mv", "rm", "unlink"))
@@ -82,14 +82,37 @@ def removals(tree: Tree, service: str, paths: Sequence[str]) -> dict[str, Remova
     return found
 
 
-def commands_without_secrets(tree: Tree, service: str, paths: Sequence[str]) -> list[Command]:
-    """Return the commands by which the unit may remove these files, or make cgroups, as plain ones that do the same."""
+def boot_removals(tree: Tree, service: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return {path: the setting and file} of the files that a unit surely removes at each boot, before a service."""
+    return {
+        path: "%s in %s" % (command.setting, tree.path(command.path))
+        for helper in helpers_of(tree, service)
+        if helper.at_boot
+        for command in commands_of(tree, helper.name, (*_SETTINGS, START))
+        for path in paths
+        if _of_command(tree, command.words, path, 0) == SURE
+    }
+
+
+def _commands(tree: Tree, service: str, settings: Sequence[str]) -> Iterator[Command]:
+    """Yield the commands of a unit, and those of the units that run to their end before each of its starts."""
+    yield from commands_of(tree, service, settings)
+    for helper in helpers_of(tree, service):
+        if not helper.at_boot:
+            yield from commands_of(tree, helper.name, (*settings, START))
+
+
+def commands_without_secrets(tree: Tree, service: str, paths: Sequence[str], more: Sequence[str] = ()) -> list[Command]:
+    """Return the commands by which the unit may remove these files, or make cgroups, as plain ones that do the same.
+
+    more: settings that count, too: of a unit that runs before the kubelet's its ExecStart.
+    """
     plain = {SURE: ["/bin/rm", "-f"], UNCLEAR: ["/usr/bin/truncate", "-s", "0"], UNREAD: ["/left-out"]}
     found = [
         command._replace(words=[*plain[how], *([] if how == UNREAD else [path])])
-        for command, path, how in _effects(tree, service, paths)
+        for command, path, how in _effects(tree, service, paths, more)
     ]
-    for command in commands_of(tree, service, _BEFORE_START):
+    for command in _commands(tree, service, (*_BEFORE_START, *more)):
         text = " ".join([*command.words, _content_of(tree, command.words[0]) or ""] if command.words else [])
         for place in dict.fromkeys(_CGROUP.findall(_in_place(text))):
             made = _makes(tree, command.words, place, 0)
@@ -101,18 +124,21 @@ def commands_without_secrets(tree: Tree, service: str, paths: Sequence[str]) -> 
 _CGROUPS = "/sys/fs/cgroup"
 _CGROUP = re.compile(_CGROUPS + r"/[\w./,@-]+")
 _BEFORE_START = ("ExecCondition", "ExecStartPre")
+# Controllers of v1 in which systemd makes no cgroups. Source: cgroup_controller in src/basic/cgroup-util.h of systemd.
+_NOT_OF_SYSTEMD = frozenset(("cpuset", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "rdma"))
 _SLICE = ".slice"
 
 
 def is_made(tree: Tree, service: str, path: str) -> bool | None:
     """Return whether the unit of a service makes a cgroup before its program starts; None where that is not known."""
-    found = [_makes(tree, command.words, path, 0) for command in commands_of(tree, service, _BEFORE_START)]
+    found = [_makes(tree, command.words, path, 0) for command in _commands(tree, service, _BEFORE_START)]
     slices = [value for _path, name, value in settings_of(tree, service) if name == "Slice" and value]
     is_v2 = tree.exists(_CGROUPS + "/cgroup.controllers")
     hierarchy = _CGROUPS if is_v2 else "/".join(path.split("/")[: _CGROUPS.count("/") + 2])
     if slices and path[len(hierarchy) + 1 :] in _places_of_slice(slices[-1]):
-        # Of the hierarchies of v1, systemd makes it in those that the unit's settings need.
-        found.append(True if is_v2 else None)
+        # Of the hierarchies of v1, systemd makes it in those that the unit's settings need, and never in these.
+        controllers = posixpath.basename(hierarchy).split(",")
+        found.append(True if is_v2 else False if _NOT_OF_SYSTEMD.issuperset(controllers) else None)
     return True if True in found else None if None in found else False
 
 
@@ -184,9 +210,11 @@ def _script_of(tree: Tree, words: Sequence[str]) -> str | None:
     return words[at] if any(re.fullmatch("-[a-z]*c", word) for word in words[:at]) else _content_of(tree, words[at])
 
 
-def _effects(tree: Tree, service: str, paths: Sequence[str]) -> Iterator[tuple[Command, str, str]]:
+def _effects(
+    tree: Tree, service: str, paths: Sequence[str], more: Sequence[str] = ()
+) -> Iterator[tuple[Command, str, str]]:
     """Yield (command, path, how) for each command and file that it may remove."""
-    for command in commands_of(tree, service, _SETTINGS):
+    for command in _commands(tree, service, (*_SETTINGS, *more)):
         for path in paths:
             how = _of_command(tree, command.words, path, 0)
             if how == SURE and command.setting == _AFTER_START:

@@ -16,8 +16,8 @@ from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from .._base.errors import InputError, NodeError, Note
 from .._base.tree import Tree
-from .._cgroup.hierarchy import ROOT, Hierarchy, lineage
-from .._cgroup.kubepods import Kubepods
+from .._cgroup.hierarchy import ROOT, Hierarchy, lineage, parent_of
+from .._cgroup.kubepods import Kubepods, driver_of
 from .._containers.crictl import LoggedContainer, find_names
 from .._host.partitions import Partition, read_partitions
 from ..cpuset import CPUSet
@@ -56,6 +56,11 @@ class Running(NamedTuple):
     effective: CPUSet | None
     # What is effective where its processes are, if that is another cgroup and another set.
     inner: CPUSet | None = None
+
+    @property
+    def driver(self) -> str:
+        """By which driver the kubelet made the cgroup of its pod."""
+        return driver_of(parent_of(self.cgroup))
 
     def found(self, wanted: CPUSet) -> CPUSet:
         """What it has in place of a set; the set itself where it has that."""

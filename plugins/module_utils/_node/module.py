@@ -14,7 +14,6 @@ from .._base.arguments import Arguments
 from .._base.errors import MALFORMED, Note
 from .._base.tree import SAID, Tree
 from .._base.versions import minor_version
-from .._kubelet.installation import Search
 from .node import Node
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class SavedNode(Node):
         super().__init__(tree, *given)
         self.runtime_version = self._said.runtime or None
         notes = tuple(self._said.notes)
-        self._search = Search(self._search.kubelet, notes)
+        self._search = self._search._replace(notes=notes)
         if self.installation is not None:
             self.installation = self.installation._replace(notes=notes)
 

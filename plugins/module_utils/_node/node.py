@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from .container_cpus import Observed
 
 
+# Where there are CPUs that CRI-O gives containers beside their own, if anywhere.
+_CRIO = "/etc/crio"
+
 # Whether the running kubelet has read its files as they are: it reads them only when it starts.
 
 
@@ -357,8 +360,13 @@ class Node:
 
         return owned_on(self.tree)
 
-    def may_have_owners(self) -> bool:
-        """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone."""
+    def may_have_owners(self, with_crio: bool = False) -> bool:
+        """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone.
+
+        with_crio: CRI-O among them, whose shared CPUs only a reconcile would take from containers.
+        """
+        if self._search.may_have_owners or (with_crio and self.tree.exists(_CRIO)):
+            return True
         registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
         try:
             is_registered = any(name.startswith((_DRIVER, _QRM_PLUGIN)) for name in self.tree.names(registry))
@@ -383,7 +391,17 @@ class Node:
         # Each file that is imported is compiled on the node, which takes longer than to read it.
         from .container_cpus import observe
 
-        return observe(self.tree, cgroup_root, self.runtime_endpoint(configuration), self.hides_names)
+        observed, notes = observe(self.tree, cgroup_root, self.runtime_endpoint(configuration), self.hides_names)
+        driver = configuration.given(("cgroupDriver",)).value
+        if observed is not None and (cgroup_root or any(pod.driver != driver for pod in observed.running)):
+            # Imported here: on most nodes all pods are where this kubelet makes their cgroups.
+            from .cgroup_drivers import drivers_of, moved_notes
+
+            endpoint = self.runtime_endpoint(configuration) or ""
+            distribution = "" if self.installation is None else self.installation.distribution.name
+            drivers = drivers_of(self.tree, self.minor, str(driver), endpoint, distribution, self.runtime_version)
+            notes = [*notes, *moved_notes(drivers, cgroup_root, observed)]
+        return observed, notes
 
     def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
         """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
@@ -461,7 +479,7 @@ def _cordon_notes(tree: Tree) -> list[str]:
     if not isinstance(name, str) or not _NODE_NAME.fullmatch(name) or facts.get("cordoned") is not False:
         return []
     # Until the year 4300.
-    is_time = isinstance(began, int) and 0 < began < 1 << 36
+    is_time = isinstance(began, int) and not isinstance(began, bool) and 0 < began < 1 << 36
     since = time.strftime(" since %Y-%m-%dT%H:%M:%SZ", time.gmtime(began)) if is_time else ""
     text = "%s: the node %s is cordoned%s by a rollout that did not end: run rollout, rollback or repair here"
     return [Note("node-cordoned", text % (tree.path(OPEN), name, since))]
@@ -486,6 +504,7 @@ _OF_PODS = ("cpu", "cpuset", "memory")
 
 # Of openshift/kubernetes (pkg/kubelet/managed).
 PARTITIONING = "/etc/kubernetes/openshift-workload-pinning"
+_LAST_WITH_DOCKERSHIM, _DOCKERSHIM, _ENDPOINT = 23, "dockershim", "--container-runtime-endpoint"
 _MEMINFO, _SWAPS = "/proc/meminfo", "/proc/swaps"
 
 _SYSTEMD, _RUN = "/run/systemd/system", "/run"
@@ -539,8 +558,27 @@ def host_of(node: Node) -> Host:
         warns_of_gates=node.installation is not None and node.installation.distribution.warns_of_gates,
         lacking_controllers=() if not has_cgroups else _lacking_v1(tree) if cgroup_v1 else _lacking(tree),
         needs_controllers=node.installation is not None and node.installation.distribution.has_kubelet_args,
+        docker_driver=_docker_driver(node),
         is_partitioned=tree.exists(PARTITIONING),
     )
+
+
+def _docker_driver(node: Node) -> str:
+    """By which driver Docker makes cgroups, where the kubelet uses it by its own dockershim, and a file says so."""
+    installation = node.installation
+    if node.minor > _LAST_WITH_DOCKERSHIM or installation is None or installation.distribution.cri_socket != CONTAINERD:
+        return ""
+    # A remote runtime is given with its socket.
+    if any(flag.name == _ENDPOINT and _DOCKERSHIM not in flag.value for flag in installation.flags):
+        return ""
+    # Imported here: newer kubelets have none.
+    from .._runtime.runtime_files import docker_driver
+
+    try:
+        found = docker_driver(node.tree)
+    except CPUManagerError:  # such as a file that cannot be read
+        return ""
+    return "" if found is None else found.name
 
 
 def _lacking(tree: Tree) -> list[str]:
@@ -552,15 +590,17 @@ def _lacking(tree: Tree) -> list[str]:
 def _lacking_v1(tree: Tree) -> list[str]:
     """The controllers that no hierarchy of v1 has and the kubelet wants; none where no hierarchy is seen to be mounted.
 
-    Source: validateSystemRequirements in pkg/kubelet/cm/container_manager_linux.go.
+    Source: validateSystemRequirements in pkg/kubelet/cm/container_manager_linux.go, and for pids
+    getSupportedSubsystems in pkg/kubelet/cm/cgroup_manager_linux.go.
     """
     mounts = [line.split() for line in _lines(tree, "/proc/mounts")]
     there = {name for mount in mounts if mount[2:3] == ["cgroup"] for name in mount[3].split(",")}
-    return [name for name in ("cpu", "cpuacct", "cpuset", "memory") if there and name not in there]
+    return [name for name in ("cpu", "cpuacct", "cpuset", "memory", "pids") if there and name not in there]
 
 
 def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:
-    """Those of these hierarchies in which the kubelet's unit does not make a cgroup first; None where it may do so."""
+    """Those of these hierarchies in which the kubelet's unit does not make a cgroup first; None where it may do so in
+    all."""
     installation = node.installation
     if installation is None:
         return roots
@@ -569,7 +609,8 @@ def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:
 
     service = service_of(node.tree, installation.distribution)
     made = {root: is_made(node.tree, service, "%s/%s" % (root, path)) for root in roots}
-    return None if None in made.values() else [root for root in roots if not made[root]]
+    never = [root for root in roots if made[root] is False]
+    return never or (None if None in made.values() else [])
 
 
 def _memory_of(tree: Tree) -> dict[str, int]:

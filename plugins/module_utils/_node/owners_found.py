@@ -21,11 +21,12 @@ from .._base.tree import Tree
 from .._base.untrusted import opened_below
 from .._cgroup.hierarchy import unescaped
 from .._kubelet.installation import cgroups_of, in_pod, is_in_container, trusted_program, trusted_users
-from .._owners.conflicts import contradictions, refuse
+from .._owners.conflicts import contradictions, refusals, refuse
 from .._owners.owners import (
     CLAIM,
     POD_PROGRAMS,
     PROGRAMS,
+    RECONCILE,
     Facts,
     Owner,
     claims_of,
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 _FIRST_WORDS = 3
 _ROOT = 0
 _POLICY = "cpuManagerPolicy"
-_NRI = "/run/nri"
+# Of the host, by which a pod's process can set cpusets: by the runtime, and by itself.
+_OF_RUNTIME = ("/run/nri", "/run", "/run/containerd", "/run/crio")
+_OF_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/cpuset")
 # Enough to go by.
 _MOST_CLAIMS = 3
 _CLAIM = CLAIM.encode("ascii")
@@ -62,12 +65,17 @@ def owners_of(node: Node, configuration: Configuration | None = None) -> list[Ow
     return find_owners(node.tree, facts)
 
 
-def contradiction_notes(node: Node, configuration: Configuration | None) -> list[str]:
-    """A note for each two owners of this node that contradict each other."""
-    return [
-        Note("two-owners", "%s; %s" % (found.text(), found.remedy))
-        for found in contradictions(owners_of(node, configuration))
-    ]
+def contradiction_notes(node: Node, configuration: Configuration | None, to_reconcile: bool = False) -> list[str]:
+    """A note for each two owners of this node that contradict each other.
+
+    to_reconcile: containers have other CPUs than the checkpoint, and a reconcile would write these back: so, whose
+    they are, and that it would be refused beside them.
+    """
+    owners = owners_of(node, configuration)
+    notes = ["%s; %s" % (found.text(), found.remedy) for found in contradictions(owners)]
+    if to_reconcile and not any(owner.id == RECONCILE for owner in owners):
+        notes += ["%s; %s" % (error.what, error.remedy) for error in refusals(owners, RECONCILE)]
+    return [Note("two-owners", note) for note in notes]
 
 
 def refuse_beside(node: Node, wanted: str, allowed: Iterable[str]) -> None:
@@ -114,7 +122,7 @@ def _counts(pid: int, name: str) -> bool:
             return False
         groups = cgroups_of(str(pid))
         if is_in_container(pid) or in_pod(groups):
-            return name in POD_PROGRAMS and _has_nri(pid)
+            return name in POD_PROGRAMS and _can_set_cpusets(pid)
         if any(_is_service(path, name) for path in groups):
             return True
         return name in os.path.basename(trusted_program(pid))
@@ -131,14 +139,27 @@ def _is_service(path: list[str], name: str) -> bool:
     return unit in path and all(above.endswith(".slice") for above in path[: path.index(unit)])
 
 
-def _has_nri(pid: int) -> bool:
-    """Whether a process has the host's directory of NRI mounted, and not one of another place or of its own."""
-    nri = os.stat(_NRI)
-    number = "%d:%d" % (os.major(nri.st_dev), os.minor(nri.st_dev))
+def _can_set_cpusets(pid: int) -> bool:
+    """Whether a process has such a directory of the host mounted, and not one of another place or of its own."""
+    wanted = [(_stat(path), False) for path in _OF_RUNTIME] + [(_stat(path), True) for path in _OF_CGROUPS]
     with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="surrogateescape") as file:
-        # The third word is the device, and the fifth the place.
-        mounts = [line.split(" ", 5)[2:5] for line in file]
-    return any(device == number and _is_at(pid, unescaped(place), nri) for device, _root, place in mounts)
+        # The third word is the device, the fifth the place, and the sixth has the options of the mount.
+        mounts = [line.split(" ", 6)[2:6] for line in file]
+    return any(
+        device == "%d:%d" % (os.major(found.st_dev), os.minor(found.st_dev))
+        and ("rw" in options.split(",") or not is_written)
+        and _is_at(pid, unescaped(place), found)
+        for found, is_written in wanted
+        if found is not None
+        for device, _root, place, options in mounts
+    )
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
 
 
 def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:

@@ -11,20 +11,18 @@ from typing import Any, NamedTuple
 from .._base.errors import CPUManagerError, NodeError
 from .._base.files import FileChange
 from .._base.tree import Tree
+from .._cgroup.kubepods import CGROUPFS, SYSTEMD
 from .._kubelet.start.findings import Finding, harmful
 from .._runtime.runtime_files import (
-    CGROUPFS,
     KIND,
-    SYSTEMD,
     Runtime,
-    cgroup_driver,
-    docker_driver,
     find_runtime,
     plan,
     plan_absent,
     read_state,
     with_version,
 )
+from .cgroup_drivers import drivers_of
 from .node import Node
 
 PRESENT, ABSENT = "present", "absent"
@@ -79,8 +77,6 @@ def version_of(node: Node) -> str:
         return ""
 
 
-# The first containerd, and the first kubelet, of which the latter takes the driver from the former.
-_TELLS_DRIVER, _ASKS_DRIVER = (2, 0), 31
 _OUTCOMES = {
     SYSTEMD: "the runtime refuses the paths that the kubelet gives it, and no new container starts",
     CGROUPFS: "containers' cgroups are made behind systemd's back, which can move or reset them",
@@ -92,16 +88,11 @@ def driver_findings(node: Node) -> list[Finding]:
     configuration = node.found()[0]
     endpoint = node.runtime_endpoint(configuration) or ""
     own = "" if configuration is None else str(configuration.given(("cgroupDriver",)).value)
-    try:
-        runtime = None if "docker" in endpoint else runtime_of(node)
-        theirs = docker_driver(node.tree) if runtime is None else cgroup_driver(node.tree, runtime)
-    except CPUManagerError:  # such as a file that cannot be read, which is said elsewhere
+    distribution = "" if node.installation is None else node.installation.distribution.name
+    found = drivers_of(node.tree, node.minor, own, endpoint, distribution, node.runtime_version)
+    theirs, takes_theirs = found.theirs, found.takes_theirs
+    if theirs is None or theirs.name not in _OUTCOMES or not own or theirs.name == own or takes_theirs:
         return []
-    if theirs is None or theirs.name not in _OUTCOMES or not own or theirs.name == own:
-        return []
-    version = None if runtime is None else runtime.version
-    if node.minor >= _ASKS_DRIVER and runtime is not None and (version is None or version >= _TELLS_DRIVER):
-        return []  # the kubelet takes the runtime's
     cause = "the kubelet makes cgroups by the driver %s, and the container runtime by %s (%s): %s"
     remedy = "give both the same driver, on a host with systemd that one, then drain the node and restart both"
     return [harmful(cause % (own, theirs.name, theirs.origin, _OUTCOMES[theirs.name]), remedy, "cgroupDriver")]

@@ -36,7 +36,7 @@ from .._kubelet.settings import check_wishes, needed_config, plan_settings, star
 from .._kubelet.start.findings import Checked, Finding, Host, Unknown, harmful, refused
 from .._kubelet.start.loading import Absent
 from .._kubelet.start.predict import GivenToKubelet, Prediction, Starts, predict, predict_plain
-from .._kubelet.state_removal import Removal, overwriter, removals
+from .._kubelet.state_removal import Removal, boot_removals, overwriter, removals
 from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..policy.options import FULL_PCPUS_ONLY
@@ -632,7 +632,7 @@ def with_states(
     checked = prediction.checked
     if checked is None:
         return prediction
-    removed = state_removals(node)
+    removed, at_boot = state_removals(node), _boot_removals(node)
     writer = "" if node.installation is None else node.installation.distribution.pointer
     found = [
         *_if_kept(
@@ -644,6 +644,7 @@ def with_states(
         *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node.checkpoint_path, checked)),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
+    found = [_with_boot(entry, at_boot.get(entry.where, "")) for entry in found]
     if _has_own_states(node):
         found = [_by_own_rules(entry) if entry.where == node.checkpoint_path else entry for entry in found]
     findings = [entry for entry in found if isinstance(entry, Finding)]
@@ -672,6 +673,21 @@ def state_removals(node: Node) -> dict[str, Removal]:
     installation = node.installation
     service = "" if installation is None else service_of(node.tree, installation.distribution)
     return removals(node.tree, service, node.state_paths) if service and has_unit(node.tree, service) else {}
+
+
+def _boot_removals(node: Node) -> dict[str, str]:
+    """Return {path: by what} of the managers' states that a boot surely removes before the kubelet starts."""
+    installation = node.installation
+    service = "" if installation is None else service_of(node.tree, installation.distribution)
+    return boot_removals(node.tree, service, node.state_paths) if service else {}
+
+
+def _with_boot(entry: Finding | Unknown, source: str) -> Finding | Unknown:
+    """What is found of a state, with what a boot does to it."""
+    if not source or isinstance(entry, Unknown) or not entry.fatal:
+        return entry
+    text = "%s; a boot removes it (%s), by which all pods start anew, too"
+    return entry._replace(remedy=text % (entry.remedy, source))
 
 
 def removed_states(node: Node) -> dict[str, None]:

@@ -15,6 +15,9 @@ from .._base.errors import InputError, RefusedError, option
 from .owners import (
     BALLOONS,
     CACHE,
+    CPU_POOLER,
+    CRANE,
+    CRI_RESMGR,
     CRIO_INTERRUPTS,
     CRIO_SHARED,
     DRA_CPU,
@@ -117,6 +120,18 @@ _WRITERS = {
     KATALYST: (
         "Katalyst's plugin gives containers CPUs in place of the kubelet's CPU manager, and they are in no checkpoint",
         "take Katalyst's agent off this node and give it a kubelet without its patches",
+    ),
+    CRANE: (
+        "crane-agent gives containers CPUs by their pods' annotations, and they are in no checkpoint of the kubelet",
+        "take crane-agent off this node and delete the pods that it has pinned",
+    ),
+    CPU_POOLER: (
+        "cpusetter gives all containers the CPUs of pools of its own configuration",
+        "take CPU-Pooler off this node and delete the pods that it has pinned",
+    ),
+    CRI_RESMGR: (
+        "the CRI Resource Manager stands between kubelet and runtime and gives all containers CPUs by its own policy",
+        "let the kubelet use the runtime's own socket, and take cri-resmgr off this node",
     ),
 }
 

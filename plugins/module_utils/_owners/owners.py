@@ -9,7 +9,8 @@ A file alone does not say that a program still works: most of them leave files b
 counts as active where its process runs, or where systemd or the kubelet starts it or has it registered. Of a saved
 node, whatever was saved counts. Sources: deployment/helm and pkg/driver/cdi.go of kubernetes-sigs/dra-driver-cpu;
 deployment/helm and pkg/resmgr/cache/cache.go of containers/nri-plugins; deploy/ of weka/nri-cpuset;
-pkg/koordlet/runtimehooks/config.go of koordinator-sh/koordinator; cmd/katalyst-agent/app/options/qrm of
+pkg/koordlet/runtimehooks/config.go of koordinator-sh/koordinator; the manifests of gocrane/crane, nokia/CPU-Pooler and
+intel/cri-resource-manager; cmd/katalyst-agent/app/options/qrm of
 kubewharf/katalyst-core;
 k8s.io/dynamic-resource-allocation/kubeletplugin.
 """
@@ -404,6 +405,9 @@ TOPOLOGY_AWARE = "nri-topology-aware"
 WEKA = "nri-weka-cpuset"
 KOORDLET = "koordlet"
 KATALYST = "katalyst"
+CRANE = "crane-agent"
+CPU_POOLER = "cpu-pooler"
+CRI_RESMGR = "cri-resmgr"
 CRIO_INTERRUPTS = "crio-interrupts"
 CRIO_SHARED = "crio-shared-cpus"
 TUNED = "tuned"
@@ -435,8 +439,11 @@ OWNERS = {
     BALLOONS: OwnerKind("the NRI policy balloons", _POLICY_PROGRAM + "balloons", in_pods=True),
     TOPOLOGY_AWARE: OwnerKind("the NRI policy topology-aware", _POLICY_PROGRAM + "topology-aware", in_pods=True),
     WEKA: OwnerKind("the NRI plugin weka-cpuset", "weka-cpuset", in_pods=True),
-    KOORDLET: OwnerKind("Koordinator's koordlet"),
+    KOORDLET: OwnerKind("Koordinator's koordlet", "koordlet", in_pods=True),
     KATALYST: OwnerKind("Katalyst's plugin for CPUs"),
+    CRANE: OwnerKind("Crane's crane-agent", "crane-agent", in_pods=True),
+    CPU_POOLER: OwnerKind("CPU-Pooler's cpusetter", "cpusetter", in_pods=True),
+    CRI_RESMGR: OwnerKind("the CRI Resource Manager", "cri-resmgr", in_pods=True),
     CRIO_INTERRUPTS: OwnerKind("CRI-O's annotation irq-load-balancing", "crio"),
     CRIO_SHARED: OwnerKind("CRI-O's CPUs of containers", "crio"),
     TUNED: OwnerKind("tuned", "tuned"),
@@ -527,8 +534,9 @@ def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
         *_dra_driver(tree, facts),
         *_nri_policies(tree, facts),
         *_weka(tree, facts),
-        *_koordlet(tree),
+        *_koordlet(tree, facts),
         *_katalyst(tree, facts),
+        *_by_process(facts),
         *_crio(tree, facts),
         *_tuned(tree, facts),
         *_irqbalance(tree, facts),
@@ -608,10 +616,16 @@ def _weka(tree: Tree, facts: Facts) -> Iterator[Owner]:
     yield from _made(WEKA, _plugins(tree, OWNERS[WEKA].program), pids, bool(pids) or not tree.live)
 
 
-def _koordlet(tree: Tree) -> Iterator[Owner]:
-    """It is active where its socket is: nobody but root makes one there."""
+def _koordlet(tree: Tree, facts: Facts) -> Iterator[Owner]:
+    """It is active where its socket is: nobody but root makes one there. Without hooks it has no socket."""
     sockets = [path for path in _KOORDLET if is_there(tree, path)]
-    yield from _made(KOORDLET, sockets[:1], (), True)
+    yield from _made(KOORDLET, sockets[:1], facts.of(KOORDLET), True)
+
+
+def _by_process(facts: Facts) -> Iterator[Owner]:
+    """Those that nothing but their process shows."""
+    for owner in (CRANE, CPU_POOLER, CRI_RESMGR):
+        yield from _made(owner, (), facts.of(owner), True)
 
 
 def _katalyst(tree: Tree, facts: Facts) -> Iterator[Owner]:

@@ -37,9 +37,6 @@ from ..state.acceptance import STATIC, readable
 from ..state.assignments import State
 from ..state.writing import MODE, format_for, write_checkpoint
 
-# Where there are shared CPUs, if anywhere.
-CRIO_FILES = "/etc/crio"
-
 
 class ReconcileResult(NamedTuple):
     """What a pass did, or in check mode would do."""
@@ -179,7 +176,7 @@ def check_owners(node: Node, allow_owners: Sequence[str]) -> None:
 
     Before each pass: others may come later than this program.
     """
-    if not (node.may_have_owners() or node.tree.exists(CRIO_FILES)):
+    if not node.may_have_owners(with_crio=True):
         return
     # Imported here: on most nodes there is the kubelet alone.
     from .._node.owners_found import refuse_beside

@@ -25,6 +25,7 @@ from .._base.files import unwritable
 from .._base.journal_file import LAST, OPEN
 from .._base.tree import SAID, OverlaidTree, Tree
 from .._base.versions import version_notes
+from .._host.reach import check_reach
 from .._host.systemd import has_service, has_systemd
 from .._kubelet.configuration import Configuration
 from .._kubelet.placement import plan_files, touched_files
@@ -91,6 +92,8 @@ ROLLOUT, ROLLBACK = "rollout", "rollback"
 FACT = "runtime"
 
 _POLICY, _STATIC = "cpu_manager_policy", "static"
+# The settings by which the kubelet gives out CPUs.
+_OF_CPUS = (_POLICY, "reserved_system_cpus")
 # What is done with each file that the kubelet's managers keep, in the order of Node.state_paths.
 _OF_STATES = ({RESET_CHECKPOINT, REPAIR_CHECKPOINT}, {RESET_MEMORY_STATE})
 # Kinds of refusals that are about the files as they will be.
@@ -310,6 +313,9 @@ def _rollout_plan(
         refusals += _start_refusals(findings, ", or " + BACK if is_found else "")
         if restarts or is_interrupted:
             try:
+                places = any(row["subject"] in _OF_CPUS for row in answer["drift"])
+                if places and config is not None and config.policy_name == STATIC:
+                    check_reach(node.tree, node.topology.online, config.reserved)
                 files = [*planned_files(node, wanted), *node.state_paths]
             except RefusedError as error:
                 refusals.append(error)

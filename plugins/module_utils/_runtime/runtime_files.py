@@ -26,6 +26,7 @@ from .._base.command import Run, run_command
 from .._base.errors import InputError, NodeError, RefusedError
 from .._base.toml import Document, TOMLError, header, parse, table_text, with_keys, without_blocks
 from .._base.tree import OverlaidTree, Tree
+from .._cgroup.kubepods import CGROUPFS, SYSTEMD
 from .._owners.owners import ALLOWED, KEY, PINNED, SHARED, WITH_ANNOTATIONS
 
 # Which container runtime a node's kubelet uses, where its configuration is, and what has to be restarted for it.
@@ -328,7 +329,6 @@ def _flag(found: tuple[Any, str], default: bool, inverted: bool = False) -> Runt
 # Its source: SystemdCgroup in docs/cri/config.md of containerd, cgroup_manager in crio.conf(5), dockerd(8).
 
 
-SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
 _SYSTEMD_CGROUP = ("containerd", "runtimes", "runc", "options", "SystemdCgroup")
 _CRIO_MANAGER = "cgroup_manager"
 _DOCKER, _DOCKER_OPTION = "/etc/docker/daemon.json", "native.cgroupdriver="

@@ -18,7 +18,7 @@ from .._base.journal_file import LAST, OPEN
 from .._base.secrets import REDACTED, address_redacted, is_secret
 from .._base.tree import Tree
 from .._containers.crictl import hashed
-from .._host.services import SECTION, assignments_of, read_service, start_lines
+from .._host.services import SECTION, Helper, assignments_of, helpers_of, read_service, start_lines
 from .._host.systemd import settings_in, unit_paths
 from .._kubelet.distributions import (
     CONTAINERD,
@@ -47,7 +47,7 @@ from .._kubelet.redaction import (
     unit_redacted,
     variables_of,
 )
-from .._kubelet.state_removal import commands_without_secrets
+from .._kubelet.state_removal import START, commands_without_secrets
 from .._node.node import PARTITIONING, Node
 from .._node.start_check import restored_paths
 from ..state.restored import DEVICES, DamageError, Restored, with_numbered_devices, without_content
@@ -172,6 +172,18 @@ def _save_units(collector: Collector, distribution: Distribution, states: Sequen
             collector.file(path, _of_text(unit))
         for path in read_service(collector.tree, service).files:
             collector.file(path, _of_text(partial(environment_redacted, needed=needed)))
+        for helper in helpers_of(collector.tree, service):
+            _save_helper(collector, service, helper, states)
+
+
+def _save_helper(collector: Collector, service: str, helper: Helper, states: Sequence[str]) -> None:
+    """Save a unit that runs before the kubelet's, as one file with what its commands do to the states and cgroups."""
+    commands = commands_without_secrets(collector.tree, helper.name, states, (START,))
+    lines = ["%s=%s\n" % (command.setting, " ".join(command.words)) for command in commands]
+    text = "[Unit]\nBefore=%s.service\n[Service]\nType=oneshot\n%s" % (service, "".join(lines))
+    collector.add(collector.new_place("/etc/systemd/system/%s.service" % helper.name), text.encode())
+    link = _WANTS if helper.at_boot else "/etc/systemd/system/%s.service.wants/%%s.service" % service
+    collector.add(collector.new_place(link % helper.name), b"")
 
 
 def _unit_redacted(text: str, service: str, needed: Mapping[str, bool], more: str) -> str:

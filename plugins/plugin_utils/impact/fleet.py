@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from ...module_utils._base.errors import MALFORMED, CPUManagerError
+from ...module_utils._base.versions import version_notes
 from ...module_utils._node.pods_seen import DEVICES, MEMORY, OTHERS, REQUESTS
 from ..report.answers import items, line, mapping
 from ..report.checks import API, NODES
@@ -215,6 +216,7 @@ class _Fleet:
     def _row(self, node: str, host: str, planned: PlannedNode, pods: Sequence[LivePod]) -> dict[str, Any]:
         found = self.replays.of(planned.after, [pod.kind for pod in pods])
         unknown = self.cluster.unknown.get(node, ())
+        versions = version_notes(planned.after.minor, planned.is_assumed)
         orderless = [_ORDER] if self.cluster.told_by == NODES and len(pods) > 1 else []
         if found.problem:
             self.remarks.add("what becomes of the pods of these is not known: %s", "%s (%s)" % (host, found.problem))
@@ -231,7 +233,7 @@ class _Fleet:
                     before.append(pod.kind)
                 else:
                     self._refused(host, pod, before, refusal)
-                limits = found.limits if place >= found.exact_until else ()
+                limits = (*versions, *(found.limits if place >= found.exact_until else ()))
                 # What is refused by the empty node does not depend on what else runs.
                 depends = refusal is None or self.replays.takes(planned.after, pod.kind)
                 more = [*orderless, *unknown] if depends else ()
@@ -251,8 +253,8 @@ class _Fleet:
             "allocatable": found.allocatable,
             "stranded": found.stranded,
             "shared": found.shared,
-            "exact": not found.limits and not found.problem and not unknown and not orderless,
-            "inexact": line("; ".join([*orderless, *unknown, *found.limits])),
+            "exact": not (found.limits or found.problem or unknown or orderless or versions),
+            "inexact": line("; ".join([*orderless, *unknown, *versions, *found.limits])),
         }
 
     def _story(self, pod: LivePod) -> _Story:

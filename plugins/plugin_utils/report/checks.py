@@ -710,9 +710,10 @@ _ALL = (
         "A kubelet that starts admits all pods of its node anew, whoever restarts it and whatever for. It looks for"
         " the memory of init containers that have ended once more; with full-pcpus-only it counts free cores before it"
         " sees that a container has its own; and devices of containers that do not run are not there until their plugin"
-        " has registered. Kubernetes 1.36 and 1.37 do not look whether a pod has CPUs as a whole (gate"
-        " PodLevelResourceManagers): it is refused, or given others, and those that it had are lost. A pod that is"
-        " refused is ended, and is not started again.",
+        " has registered. It ends and makes anew what runs in a pod whose cgroup is not where it makes cgroups now, as"
+        " after a change of cgroupDriver or cgroupRoot. Kubernetes 1.36 and 1.37 do not look whether a pod has CPUs as"
+        " a whole (gate PodLevelResourceManagers): it is refused, or given others, and those that it had are lost. A"
+        " pod that is refused is ended, and is not started again.",
         "Drain the node before its kubelet is restarted, as a change with the role kubelet does then. Until then, do"
         " not restart it, or give up what the pods could be refused for.",
     ),

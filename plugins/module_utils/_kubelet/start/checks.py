@@ -281,6 +281,10 @@ class _Check:
             config = self._check_cpu_manager(policy)
         self.findings += self._option_findings(config)
         self.findings += [] if memory is None else memory.findings()
+        if host.docker_driver:
+            from .surroundings import docker_findings
+
+            self.findings += docker_findings(self.values, host.docker_driver)
         if not _MADE_LATER.isdisjoint(self.values):
             from .surroundings import creation_findings
 

@@ -148,6 +148,8 @@ class Host(NamedTuple):
     lacking_controllers: Sequence[str] = ()
     # Its program starts with all of them only: k3s and RKE2 look first.
     needs_controllers: bool = False
+    # By which driver Docker makes cgroups, where the kubelet has a dockershim and uses it; empty where it does not say.
+    docker_driver: str = ""
     # OpenShift's workload partitioning is on, which changes what its CPU manager takes for its default set.
     is_partitioned: bool = False
 

@@ -195,9 +195,16 @@ def _refused(text: str, cause: str, remedy: str, where: str) -> Finding:
     return refused(text, cause, remedy, where)._replace(context=CONTEXT)
 
 
-SYSTEMD = "systemd"
+SYSTEMD, _CGROUPFS = "systemd", "cgroupfs"
 
 _CGROUP = "/sys/fs/cgroup"
+_PIDS = "pids"
+# The last kubelets that look for each hierarchy themselves.
+_LAST_WITH_SUBSYSTEMS = 21
+_OF_QOS = (
+    "failed to initialize top level QOS containers: failed to update top level Burstable QOS cgroup : failed to set"
+    " supported cgroup subsystems for cgroup [kubepods burstable]: "
+)
 _PANIC = "error converting cgroup name "
 _SLICE = ".slice"
 
@@ -248,6 +255,19 @@ def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Find
         yield from _cgroup_findings(place, host, "invalid configuration: ", "remove cgroupRoot")
 
 
+def docker_findings(values: Mapping[str, object], driver: str) -> Iterator[Finding]:
+    """What a kubelet with a dockershim refuses of Docker. Source: pkg/kubelet/dockershim/docker_service.go."""
+    own = str(values.get("cgroupDriver") or _CGROUPFS)
+    if own != driver:
+        yield refused(
+            "misconfiguration: kubelet cgroup driver: %s is different from docker cgroup driver: %s"
+            % (quote(own), quote(driver)),
+            "exec-opts in /etc/docker/daemon.json has %s" % driver,
+            "give both the same driver, on a host with systemd that one, then restart Docker and the kubelet",
+            "cgroupDriver",
+        )
+
+
 def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
     """What the kubelet refuses when it sets the node up: kernel flags, its driver of cgroups, reserved cgroups."""
     if values.get("protectKernelDefaults"):
@@ -260,11 +280,14 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
             "set cgroupDriver: cgroupfs, for the container runtime, too",
             "cgroupDriver",
         )
-    if host.cgroup_v1 and host.lacking_controllers:
-        lacking = " ".join(host.lacking_controllers)
+    lacking_controllers = [name for name in host.lacking_controllers if name != _PIDS]
+    if host.cgroup_v1 and lacking_controllers:
+        lacking = " ".join(lacking_controllers)
         text = "system validation failed - Following Cgroup subsystem not mounted: [%s]" % lacking
         cause = "no hierarchy of cgroup v1 has the controller %s" % lacking.replace(" ", " and ")
-        yield refused(text, cause, _enabled(host.lacking_controllers[-1]), "cgroup.controllers")
+        yield refused(text, cause, _enabled(lacking_controllers[-1]), "cgroup.controllers")
+    elif host.cgroup_v1 and host.lacking_controllers:
+        yield from _pids_findings(values, host)
     else:
         yield from map(partial(_controller_finding, host.needs_controllers), host.lacking_controllers)
     enforced = values.get("enforceNodeAllocatable") or ()
@@ -280,6 +303,19 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
             "name another cgroup, or remove systemCgroups",
             "systemCgroups",
         )
+
+
+def _pids_findings(values: Mapping[str, object], host: Host) -> Iterator[Finding | Unknown]:
+    """What the kubelet says where no hierarchy of v1 limits processes, as with kernels before 4.3."""
+    cause = "no hierarchy of cgroup v1 has the controller pids, by which the kubelet limits the processes of all pods"
+    remedy = "boot a kernel with CONFIG_CGROUP_PIDS (4.3 or later), without cgroup_disable=pids, and mount it"
+    if not values.get("cgroupsPerQOS", True):
+        return
+    if host.minor > _LAST_WITH_SUBSYSTEMS:
+        yield Unknown("%s: it may not start; %s" % (cause, remedy), "cgroup.controllers")
+        return
+    text = "failed to find subsystem mount for required subsystem: pids"
+    yield refused(text, cause, remedy, "cgroup.controllers")._replace(context=_OF_QOS)
 
 
 def _controller_finding(is_needed: bool, controller: str) -> Finding:

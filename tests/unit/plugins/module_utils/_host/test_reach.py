@@ -29,6 +29,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import
 from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import Files
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
+    EMPTY,
     KUBEPODS,
     OWN_ID,
     OWN_POD,
@@ -126,3 +127,23 @@ def test_a_container_that_is_a_partition_is_neither_cut_nor_does_the_node_lack_i
     report = report_of(saved, tmp_path)
     assert report["drift"] == []
     assert {OUT_OF_REACH, "kubepods-narrow", "container-partition-invalid"}.isdisjoint(report["note_checks"])
+
+
+@pytest.mark.parametrize(
+    ("topmost", "wanted", "refused"),
+    [
+        ("2-5\n", {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}, True),
+        ("2-5\n", {"cpu_manager_policy": "static", "reserved_system_cpus": "2,6"}, True),
+        # What the node lacks is given to no container.
+        ("2-5\n", {"cpu_manager_policy": "static", "reserved_system_cpus": "0-2,6-7"}, False),
+        ("0-7\n", {"cpu_manager_policy": "static", "reserved_system_cpus": "0-1"}, False),
+        ("2-5\n", {"topology_manager_policy": "best-effort"}, False),
+    ],
+)
+def test_no_change_makes_the_kubelet_of_a_container_give_out_cpus_that_it_lacks(
+    topmost: str, wanted: dict[str, str], refused: bool, tmp_path: Path
+) -> None:
+    write_saved(EMPTY.configured("").having({"/" + V2: topmost}), tmp_path)
+    report = rollout_report(Node(Tree(str(tmp_path)), minor=33), wanted, ChangeTerms())
+    kinds = [row["kind"] for row in report["refusals"]]
+    assert (OUT_OF_REACH in kinds) is refused

@@ -114,6 +114,8 @@ COMMAND_LINES = [
     ("GKE", "/home/kubernetes/bin/kubelet --config /home/kubernetes/kubelet-config.yaml"),
     ("AKS", "/usr/local/bin/kubelet --node-labels=kubernetes.azure.com/cluster=x"),
     ("MicroShift", "/usr/bin/microshift run"),
+    ("KubeEdge", "/usr/local/bin/edgecore"),
+    ("Canonical Kubernetes", "/snap/k8s/3213/bin/kubelet --root-dir=/var/lib/kubelet --cgroups-per-qos=false"),
     (None, "/opt/kubelet --config=/opt/kubelet.yaml"),
     (None, "/usr/bin/kubelet"),
 ]

@@ -112,6 +112,7 @@ YAML_FORMS: dict[str, Any] = {
         },
     },
     "MicroShift": {"kubelet": FIELDS},
+    "KubeEdge": {"modules": {"edged": {"tailoredKubeletConfig": FIELDS}}},
     "k0s": {"spec": {"workerProfiles": [{"name": "cpu-manager", "values": FIELDS}]}},
     "kOps": {
         "spec": {

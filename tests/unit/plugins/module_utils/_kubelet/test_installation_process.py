@@ -132,7 +132,7 @@ def test_k3s_with_its_agent_after_all(tmp_path: Path) -> None:
 
 def test_two_saved_kubelets(tmp_path: Path) -> None:
     tree = node(tmp_path, "kubelet --config=/a", "kubelet --config=/b")
-    kubelet, notes = search_kubelet(tree)
+    kubelet, notes, _owners = search_kubelet(tree)
     assert kubelet == KubeletProcess(100, ("kubelet", "--config=/a"))
     assert notes == ("2 kubelets run (processes 100, 101); what is said here is of process 100",)
 
@@ -238,7 +238,7 @@ class Live:
 
     def search(self, pid: int) -> tuple[bool, str]:
         """Whether this process is among the kubelets that count, and what is said of it."""
-        kubelet, notes = search_kubelet(Tree("/"))
+        kubelet, notes, _owners = search_kubelet(Tree("/"))
         told = [note for note in notes if str(pid) in note.replace(",", " ").replace(")", " ").split()]
         counts = (kubelet is not None and kubelet.pid == pid) or any("kubelets run" in note for note in told)
         return counts, "; ".join(told)
@@ -280,7 +280,7 @@ def test_many_processes_of_another_user(live: Live, open_program: Path) -> None:
     """They fill no report."""
     for _each in range(9):
         live.start(open_program, NOBODY, NOBODY, NOBODY)
-    _kubelet, notes = search_kubelet(Tree("/"))
+    _kubelet, notes, _owners = search_kubelet(Tree("/"))
     assert len(notes) <= 5
     assert any("more processes are called so and do not count" in note for note in notes)
 
@@ -345,7 +345,7 @@ def test_services_and_pods(live: Live, program: Path, group: str, program_name: 
     before = live.start(program)
     pid = live.start(program if program_name == "kubelet" else Path(str(shutil.which("sleep"))), name="kubelet")
     with in_cgroup(group, pid):
-        kubelet, notes = search_kubelet(Tree("/"))
+        kubelet, notes, _owners = search_kubelet(Tree("/"))
         assert live.search(pid)[0] is counts
         if counts:
             # Another one runs, too, and was there before.

@@ -16,6 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.stat
     SURE,
     UNCLEAR,
     UNREAD,
+    boot_removals,
     commands_without_secrets,
     is_made,
     overwriter,
@@ -187,9 +188,13 @@ def test_which_cgroups_a_unit_makes_before_the_kubelet_starts(line: str, made: b
     assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is made or "/sys/fs/cgroup" not in line
 
 
-def test_of_version_1_a_slice_need_not_be_in_each_hierarchy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("hierarchy", "made"),
+    [("hugetlb", False), ("cpuset", False), ("memory", None), ("cpu,cpuacct", None), ("pids", None)],
+)
+def test_of_version_1_a_slice_need_not_be_in_each_hierarchy(hierarchy: str, made: bool | None, tmp_path: Path) -> None:
     write(tmp_path, UNIT, b"[Service]\nSlice=kube.slice\nExecStart=/usr/bin/kubelet\n")
-    assert is_made(Tree(str(tmp_path)), "kubelet", "/sys/fs/cgroup/hugetlb/kube.slice") is None
+    assert is_made(Tree(str(tmp_path)), "kubelet", "/sys/fs/cgroup/%s/kube.slice" % hierarchy) is made
 
 
 def test_what_is_sure_counts_before_what_is_not(tmp_path: Path) -> None:
@@ -213,3 +218,43 @@ def test_what_a_hostile_script_makes_of_its_variables_stays_small(tmp_path: Path
         assert tracemalloc.get_traced_memory()[1] < 20 << 20
     finally:
         tracemalloc.stop()
+
+
+HELPER = "etc/systemd/system/clean.service"
+ONESHOT = "[Unit]\n%s\n[Service]\nType=oneshot\n%s\nExecStart=/bin/rm -f " + CPUS + "\n"
+BEFORE = "Before=kubelet.service"
+
+
+@pytest.mark.parametrize(
+    ("of_kubelet", "link", "text", "each_start", "each_boot"),
+    [
+        # As OpenShift since 4.15: enabled for the boot alone.
+        ("", "multi-user.target.wants/clean.service", ONESHOT % (BEFORE, ""), False, True),
+        # What the kubelet's own unit pulls in runs at each of its starts, but where it stays active.
+        ("", "kubelet.service.wants/clean.service", ONESHOT % (BEFORE, ""), True, False),
+        ("", "kubelet.service.requires/clean.service", ONESHOT % (BEFORE, "RemainAfterExit=yes"), False, True),
+        ("Requires=clean.service\nAfter=clean.service", "", ONESHOT % ("", ""), True, False),
+        ("Wants=crio.service clean.service", "", ONESHOT % (BEFORE, ""), True, False),
+        # Nothing says that it runs before; that it runs at all; that it ends before.
+        ("Wants=clean.service", "", ONESHOT % ("", ""), False, False),
+        ("", "", ONESHOT % (BEFORE, ""), False, False),
+        ("Wants=clean.service", "", (ONESHOT % (BEFORE, "")).replace("oneshot", "simple"), False, False),
+    ],
+)
+def test_a_unit_that_runs_before_the_kubelets_removes_the_state_too(
+    of_kubelet: str, link: str, text: str, each_start: bool, each_boot: bool, tmp_path: Path
+) -> None:
+    unit = "[Unit]\n%s\n[Service]\nExecStart=/usr/bin/kubelet\n" % of_kubelet
+    write(tmp_path, UNIT, unit.encode())
+    write(tmp_path, HELPER, text.encode())
+    if link:
+        write(tmp_path, "etc/systemd/system/" + link, b"")
+    assert (how_of(tmp_path) == SURE) is each_start
+    found = boot_removals(Tree(str(tmp_path)), "kubelet", [CPUS, MEMORY])
+    assert (list(found), "clean.service" in found.get(CPUS, "")) == ([CPUS] * each_boot, each_boot)
+
+
+def test_a_unit_that_runs_before_the_kubelets_makes_cgroups_for_it(tmp_path: Path) -> None:
+    write(tmp_path, UNIT, b"[Unit]\nRequires=clean.service\n[Service]\nExecStart=/usr/bin/kubelet\n")
+    write(tmp_path, HELPER, (ONESHOT % (BEFORE, "ExecStart=/bin/mkdir -p %s" % KUBE)).encode())
+    assert is_made(Tree(str(tmp_path)), "kubelet", KUBE) is True

@@ -69,6 +69,7 @@ def gates_in(given: Any) -> dict[str, bool]:
 def test_they_are_these_systems() -> None:
     assert set(SYSTEMS) == {
         "OpenShift", "MicroShift", "Talos", "Bottlerocket", "kubespray", "EKS AL2023", "kOps", "Gardener", "k0s",
+        "KubeEdge",
     }  # fmt: skip
 
 

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import RefusedError
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.module import KUBELET
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.wanted_settings import SETTINGS_ARGUMENTS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._programs.reconcile_program import main
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.reconcile import (
     check_owners,
@@ -21,6 +24,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._reconcile.re
 )
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.options import StaticOptions
+from ansible_collections.kubenode.cpu_manager.plugins.modules import drift_info
 from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import EMPTY, SOUND, Saved, cgroups, write_saved
 from ansible_collections.kubenode.cpu_manager.tests.playbooks.conftest import fingerprint
 
@@ -85,3 +89,25 @@ def test_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     settings.write_text(json.dumps({"root": str(root), "use_runtime": False, "allow_owners": ["dra-driver-cpu"]}))
     assert main([str(settings)]) == 0
     assert fingerprint(root) != before
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (FILES["crio-shared-cpus"], "the role reconcile cannot be used beside CRI-O's CPUs of containers"),
+        ({"/run/koordlet/koordlet.sock": ""}, "the role reconcile cannot be used beside Koordinator's koordlet"),
+        ({"/proc/31/cmdline": "/crane-agent\0"}, "the role reconcile cannot be used beside Crane's crane-agent"),
+        (FILES["dra-driver-cpu"], "the role reconcile cannot be used beside the DRA CPU driver"),
+        ({"/etc/crio/crio.conf": "[crio]\n"}, ""),
+    ],
+)
+@pytest.mark.parametrize("saved", [SOUND, MOVED], ids=["sound", "moved"])
+def test_drift_of_cpusets_names_who_has_written_them(
+    saved: Saved, files: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    write_saved(saved.having(files), tmp_path)
+    parameters = {**dict.fromkeys([*KUBELET.options, *SETTINGS_ARGUMENTS.options]), "kubelet_version": "1.36"}
+    notes = drift_info.work(Tree(str(tmp_path)), parameters, True).result["notes"]
+    assert isinstance(notes, list)
+    found = [note for note in notes if "the role reconcile" in note]
+    assert [note.startswith(said) for note in found] == ([True] if said and saved is MOVED else [])

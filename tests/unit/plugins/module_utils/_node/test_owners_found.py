@@ -19,6 +19,7 @@ import pytest
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import Note
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.installation import OWNER_PROGRAMS
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import owners_found as owners
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.owners_found import (
@@ -30,6 +31,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._owners.owner
     DRA_CPU,
     IRQBALANCE_OWNER,
     KUBELET_STATIC,
+    POD_PROGRAMS,
     TUNED,
 )
 from ansible_collections.kubenode.cpu_manager.tests.machines.in_cgroup import in_cgroup
@@ -225,9 +227,56 @@ def test_a_process_in_a_container_counts_with_the_hosts_nri(
     directory, beside = tmp_path / "run/nri", tmp_path / "run/kubenode"
     for path in (directory, beside / "nri", beside / "cpus/nri"):
         path.mkdir(parents=True)
-    monkeypatch.setattr(owners, "_NRI", str(directory))
+    monkeypatch.setattr(owners, "_OF_RUNTIME", (str(directory),))
+    monkeypatch.setattr(owners, "_OF_CGROUPS", ())
     pid = start("dracpu", *IN_CONTAINER, mount.format(nri=directory, beside=beside) + ' && exec "$@"', "sh")
     assert ("process %d" % pid in evidence(DRA_CPU)) == counts
+
+
+@pytest.mark.usefixtures("as_root")
+@pytest.mark.parametrize(
+    ("mount", "counts"),
+    [
+        ("mount --bind {cgroups} /mnt", True),
+        # As cAdvisor and other readers have it.
+        ("mount --bind {cgroups} /mnt && mount -o remount,bind,ro /mnt", False),
+        # A container's own part of the hierarchy.
+        ("mount --bind {cgroups}/own /mnt", False),
+        ("mount --bind {cgroups}/own {cgroups}", False),
+        ("mount --bind {run} /mnt", True),
+        ("true", False),
+    ],
+)
+@pytest.mark.parametrize("program", ["koordlet", "crane-agent", "cpusetter"])
+def test_an_agent_in_a_pod_counts_if_it_can_set_cpusets(
+    program: str, mount: str, counts: bool, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if subprocess.run([*IN_CONTAINER, "true"], check=False).returncode:
+        pytest.skip("no namespaces can be made here")
+    for path in ("cgroups/own", "run/containerd"):
+        (tmp_path / path).mkdir(parents=True)
+    monkeypatch.setattr(owners, "_OF_RUNTIME", (str(tmp_path / "run/containerd"),))
+    monkeypatch.setattr(owners, "_OF_CGROUPS", (str(tmp_path / "cgroups"), str(tmp_path / "none")))
+    command = mount.format(cgroups=tmp_path / "cgroups", run=tmp_path / "run/containerd")
+    pid = start(program, *IN_CONTAINER, command + ' && exec "$@"', "sh")
+    node = Node(Tree("/"))
+    assert node.may_have_owners()
+    assert ("process %d" % pid in " ".join(word for owner in owners_of(node) for word in owner.evidence)) == counts
+
+
+def test_each_program_of_pods_is_noticed_in_the_look_for_the_kubelet() -> None:
+    assert all(any(part in program for part in OWNER_PROGRAMS) for program in POD_PROGRAMS)
+    assert all(any(part in program for program in POD_PROGRAMS) for part in OWNER_PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    "line", ["/koordlet -addr=:9316", "/crane-agent -v=2", "/cpusetter", "cri-resmgr --relay-socket x"]
+)
+def test_an_agent_beside_the_static_policy_is_noted(line: str, tmp_path: Path) -> None:
+    found = node(tmp_path, {KUBELET: CONFIG + "cpuManagerPolicy: static\n"}, line)
+    assert found.may_have_owners()
+    (note,) = contradiction_notes(found, found.configuration())
+    assert "process 100" in note
 
 
 @pytest.mark.usefixtures("as_root")
@@ -238,7 +287,11 @@ def test_a_process_in_a_container_counts_with_the_hosts_nri(
         ("kubenode-test.slice/kubenode-test-kubepods.slice/kubenode-test-kubepods-pod1.slice", False),
     ],
 )
-def test_a_pod_below_a_cgroup_root_does_not_count_without_nri(group: str, counts: bool, start: Start) -> None:
+def test_a_pod_below_a_cgroup_root_does_not_count_without_nri(
+    group: str, counts: bool, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners, "_OF_RUNTIME", ())
+    monkeypatch.setattr(owners, "_OF_CGROUPS", ())
     pid = start("nri-resource-policy-balloons")
     with in_cgroup(group, pid):
         assert ("process %d" % pid in evidence(BALLOONS)) == counts
@@ -250,7 +303,8 @@ def test_links_of_a_container_are_not_followed(start: Start, tmp_path: Path, mon
     directory, beside, place = tmp_path / "run/nri", tmp_path / "beside/nri", tmp_path / "mounts"
     for path in (directory, beside, place / "inner/nri"):
         path.mkdir(parents=True)
-    monkeypatch.setattr(owners, "_NRI", str(directory))
+    monkeypatch.setattr(owners, "_OF_RUNTIME", (str(directory),))
+    monkeypatch.setattr(owners, "_OF_CGROUPS", ())
     swap = "mount --bind %s inner/nri && mv inner away && ln -s %s inner" % (beside, directory.parent)
     pid = start("dracpu", *IN_CONTAINER, "cd %s && %s" % (place, swap) + ' && exec "$@"', "sh")
     # What the list said before: the link leads to the host's directory.

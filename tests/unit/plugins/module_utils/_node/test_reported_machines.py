@@ -16,7 +16,14 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.drift i
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import start_report
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.cpuset import CPUSet
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state import memory_manager
-from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import V2, write_cgroups
+from ansible_collections.kubenode.cpu_manager.tests.machines.cgroups import (
+    CGROUPFS,
+    SYSTEMD,
+    V2,
+    container_files,
+    pod_path,
+    write_cgroups,
+)
 from ansible_collections.kubenode.cpu_manager.tests.machines.kubelets import HEADER
 from ansible_collections.kubenode.cpu_manager.tests.machines.layered import write
 from ansible_collections.kubenode.cpu_manager.tests.machines.shape import parse_name
@@ -284,3 +291,38 @@ def test_a_controller_that_the_kernel_or_the_host_keeps_back(root: Path, control
     assert answer["starts"] is not (is_k3s and bool(lacking))
     if is_k3s and lacking:
         assert found[0]["text"] == "failed to find %s cgroup (v2)" % lacking[0]
+
+
+# --- pods whose cgroups are not where the kubelet makes them --------------------------------------------------
+
+_CRIO = '[crio.runtime]\ncgroup_manager = "%s"\n'
+_DRIVER = STATIC + "cgroupDriver: %s\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "made_by", "minor", "runtime", "said"),
+    [
+        (_DRIVER % "systemd", CGROUPFS, 30, "", "cgroupDriver systemd"),
+        (_DRIVER % "cgroupfs", SYSTEMD, 30, "", "cgroupDriver cgroupfs"),
+        (_DRIVER % "systemd", SYSTEMD, 30, "", ""),
+        (_DRIVER % "cgroupfs", CGROUPFS, 30, "", ""),
+        # A kubelet that takes the runtime's driver: the field of its own says nothing.
+        (_DRIVER % "cgroupfs", SYSTEMD, 36, _CRIO % "systemd", ""),
+        (_DRIVER % "cgroupfs", SYSTEMD, 36, _CRIO % "cgroupfs", "cgroupDriver cgroupfs"),
+        # CRI-O's own default is systemd.
+        (_DRIVER % "cgroupfs", SYSTEMD, 36, "", ""),
+        # Pods of before a root of its own.
+        (_DRIVER % "systemd" + "cgroupRoot: /pods\n", SYSTEMD, 30, "", "cgroupRoot pods"),
+    ],
+)
+def test_pods_whose_cgroups_the_kubelet_does_not_find_are_said_to_be_made_anew(
+    config: str, made_by: str, minor: int, runtime: str, said: str, root: Path
+) -> None:
+    write_machine(root, "1s4c")
+    pod = pod_path(made_by, "uid-db", "Guaranteed")
+    write_cgroups(root, V2, container_files(made_by, "cri-o", pod, "a" * 64, "1-2"), "0-3", "0")
+    write(root, CONFIG, config)
+    write(root, "etc/crio/crio.conf", runtime)
+    this_node = node(root, minor)
+    notes = this_node.observed(this_node.configuration())[1]
+    assert [said in note and "drain" in note for note in notes] == ([True] if said else [])

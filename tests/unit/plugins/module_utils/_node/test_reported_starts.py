@@ -632,3 +632,76 @@ def test_a_controller_that_no_hierarchy_of_v1_has_is_a_refusal(root: Path, lacki
     assert starts is not bool(lacking)
     text = "system validation failed - Following Cgroup subsystem not mounted: [%s]" % " ".join(lacking)
     assert [finding["text"] for finding in findings] == [text] * bool(lacking)
+
+
+@pytest.mark.parametrize(
+    ("minor", "more", "starts"),
+    [
+        (20, "", False),
+        (21, "", False),
+        (22, "failCgroupV1: false\n", None),
+        (21, "cgroupsPerQOS: false\nenforceNodeAllocatable: []\n", True),
+    ],
+)
+def test_a_kernel_without_the_controller_pids_starts_no_kubelet(
+    root: Path, minor: int, more: str, starts: bool | None
+) -> None:
+    """As of a node in a container on a host with kernel 3.10."""
+    write(root, CONFIG, HEADER + "cgroupDriver: cgroupfs\n" + more)
+    write_cgroups(root, V1, {"system.slice": Files()}, "0-7", "0")
+    mounts = (root / "proc/mounts").read_text("utf-8").splitlines(keepends=True)
+    write(root, "proc/mounts", "".join(line for line in mounts if ",pids" not in line))
+    answer = start_report(node(root, minor), {})
+    assert answer["starts"] is starts
+    texts = [finding["text"] for finding in answer["findings"] if finding["fatal"]]
+    assert texts == ["failed to find subsystem mount for required subsystem: pids"] * (starts is False)
+    assert ["pids" in doubt["reason"] for doubt in answer["unknown"]] == [True] * (starts is None)
+
+
+def test_a_slice_of_the_kubelets_own_is_in_no_hierarchy_of_cpusets(root: Path) -> None:
+    reserved = "kubeReservedCgroup: /runtime\nkubeReserved: {cpu: 70m}\nenforceNodeAllocatable: [pods, kube-reserved]\n"
+    write(root, CONFIG, HEADER + "cgroupDriver: systemd\n" + reserved)
+    write(
+        root,
+        "etc/systemd/system/kubelet.service",
+        "[Service]\nSlice=runtime.slice\nExecStart=/usr/bin/kubelet --config=/%s\n" % CONFIG,
+    )
+    write_cgroups(root, V1, {"system.slice": Files()}, "0-7", "0")
+    for hierarchy in ("cpu", "memory", "pids", "systemd"):
+        (root / "sys/fs/cgroup" / hierarchy / "runtime.slice").mkdir(parents=True)
+    answer = start_report(node(root, 21), {})
+    (finding,) = [finding for finding in answer["findings"] if finding["fatal"]]
+    assert answer["starts"] is False
+    assert finding["text"].startswith('Failed to enforce Kube Reserved Cgroup Limits on "/runtime": ')
+    assert "is not in /sys/fs/cgroup/cpuset" in finding["cause"]
+
+
+@pytest.mark.parametrize(
+    ("own", "flags", "docker", "minor", "refused"),
+    [
+        ("cgroupfs", "", "systemd", 20, True),
+        ("systemd", "--container-runtime=docker", "cgroupfs", 23, True),
+        ("cgroupfs", "--cgroup-driver=systemd", "systemd", 20, False),
+        ("systemd", "--cgroup-driver=cgroupfs", "systemd", 20, True),
+        (
+            "cgroupfs",
+            "--container-runtime=remote --container-runtime-endpoint=unix:///run/x.sock",
+            "systemd",
+            20,
+            False,
+        ),
+        ("cgroupfs", "", "systemd", 24, False),
+    ],
+)
+def test_a_dockershim_refuses_another_driver_than_dockers(
+    root: Path, own: str, flags: str, docker: str, minor: int, refused: bool
+) -> None:
+    write(root, CONFIG, HEADER + "cgroupDriver: %s\n" % own)
+    write(root, "var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="%s"\n' % flags)
+    write(root, "etc/docker/daemon.json", '{"exec-opts": ["native.cgroupdriver=%s"]}\n' % docker)
+    answer = start_report(node(root, minor), {})
+    texts = [finding["text"] for finding in answer["findings"] if finding["fatal"]]
+    assert (answer["starts"] is False, any(text.startswith("misconfiguration: ") for text in texts)) == (
+        refused,
+        refused,
+    )

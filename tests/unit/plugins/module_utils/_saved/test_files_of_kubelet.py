@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers import crictl
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._containers.crictl import LoggedContainer
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import unit_command
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.services import helpers_of, unit_command
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.distributions import KUBELET_ROOT
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.state_removal import removals
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.node import Node
@@ -163,6 +163,32 @@ def test_a_unit_removes_the_same_states_and_tells_no_secret(setting: str, comman
         for tree in (collector.tree, written(found, tmp_path / "copy"))
     )
     assert of_copy == of_node
+
+
+@pytest.mark.parametrize("link", ["kubelet.service.wants", "multi-user.target.wants"])
+def test_a_unit_that_runs_before_the_kubelets_is_saved_with_what_it_removes(link: str, tmp_path: Path) -> None:
+    place = "/etc/systemd/system/"
+    helper = "[Unit]\nBefore=kubelet.service\n[Service]\nType=oneshot\n%s"
+    lines = "Environment=TOKEN=hunter2\nExecStart=/bin/rm -f %s/cpu_manager_state\n" % KUBELET_ROOT
+    unit = "[Service]\nExecStart=/usr/bin/kubelet --config=%s\n" % CONFIG
+    files = {
+        UNIT: unit.encode(),
+        place + "clean.service": (helper % lines).encode(),
+        place + link + "/clean.service": b"",
+    }
+    collector, found = saved(tmp_path / "node", files)
+    assert all(b"hunter2" not in content for content in found.values())
+    states = Node(collector.tree).state_paths
+    of_node, of_copy = (
+        (
+            {path: removal.how for path, removal in removals(tree, "kubelet", states).items()},
+            helpers_of(tree, "kubelet"),
+        )
+        for tree in (collector.tree, written(found, tmp_path / "copy"))
+    )
+    assert of_copy == of_node
+    assert of_node[1]
+    assert bool(of_node[0]) is (link == "kubelet.service.wants")
 
 
 def written(found: dict[str, bytes], root: Path) -> Tree:

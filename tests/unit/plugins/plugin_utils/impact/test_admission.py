@@ -235,3 +235,21 @@ def test_which_pods_as_a_whole_would_have_cpus_with_limits_equal_to_requests() -
         plan = plan_of(WHOLE, FOUND, MACHINE, "1.36.3", beside=beside)
         (row,) = impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], [pod])])["workloads"]
         assert (row["fate"], row["could_gain"]) == ("stays", could)
+
+
+@pytest.mark.parametrize(
+    ("version", "inexact"),
+    [
+        ("1.34.1", ""),
+        ("1.29.4", "the rules for a kubelet 1.29 are not tested against one"),
+        ("1.37.0", "the rules for a kubelet 1.37 are not tested against one"),
+        ("1.22.0", "the rules are not tested against a kubelet 1.22"),
+        (None, "the version of the kubelet is not known"),
+    ],
+)
+def test_what_a_kubelet_does_of_which_no_answers_were_replayed_is_not_exact(version: str | None, inexact: str) -> None:
+    plan = {**plan_of(ALIGNED, FOUND, MACHINE), "kubelet": {"version": version}}
+    found = impact_of([Cluster({"host-a": ("a", plan)}, [node_of("a")], [asking("plain", "2")])])
+    for row in (found["nodes"][0], found["workloads"][0]):
+        assert row["exact"] is not bool(inexact)
+        assert row["inexact"].startswith(inexact)
