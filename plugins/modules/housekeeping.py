@@ -417,7 +417,7 @@ def take_away(tree: Tree, parameters: Mapping[str, Any], act: bool) -> Outcome:
 
 def at_boot(tree: Tree, parameters: Mapping[str, Any]) -> AtBoot:
     interpreter = parameters["interpreter"] or sys.executable
-    check_visible(interpreter, [PROGRAM_PATH], HIDDEN)
+    check_visible(tree, interpreter, [PROGRAM_PATH], HIDDEN)
     check_only_root(tree, PROGRAM_PATH, interpreter, PYTHON_FLAGS, [SERVICES[0]])
     return AtBoot(build(PROGRAM, interpreter), interpreter, owner=own_ids())
 

@@ -177,7 +177,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
     interpreter = parameters["interpreter"] or sys.executable
     new = None
     if parameters["state"] == "present":
-        check_visible(interpreter, [path, *parameters["needed"]], parameters["hidden"])
+        check_visible(tree, interpreter, [path, *parameters["needed"]], parameters["hidden"])
         check_only_root(tree, path, interpreter, PYTHON_FLAGS, parameters["obeyed"])
         node = Node(tree, parameters["config_path"], parameters["kubelet_root"])
         check_settings(node, parameters["settings"], parameters["allow_owners"])

@@ -24,6 +24,7 @@ from typing import Any, Mapping, MutableMapping, Sequence
 
 from ansible.constants import LOCALHOST
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._base.errors import CPUManagerError, RefusedError
@@ -67,8 +68,8 @@ def check_facts(variables: Mapping[str, Any]) -> None:
     names = sorted(filter(is_ours, map(str, facts))) if isinstance(facts, Mapping) else []
     if names:
         raise RefusedError(
-            "facts of this host have names of variables by which the controller acts (%s), and a node has no say in"
-            " these" % _listed(names),
+            "facts of this host have names of variables by which the controller acts (%s), which a node must"
+            " not set" % _listed(names),
             "this host" if "inventory_hostname" in names else str(variables.get("inventory_hostname")),
             "nothing was done: find out where they come from: of a play of your own that sets them with set_fact and"
             " cacheable: true, leave cacheable out, or put them into the inventory; otherwise the node may be in the"
@@ -87,6 +88,8 @@ _COLLECTION = "kubenode.cpu_manager"
 _ROOT = "kubelet_node_root"
 # Options that describe a machine, of which nothing is read then.
 _DESCRIBED = frozenset(("machine", "topology"))
+# The roles that manage services beside a module's own work.
+_MANAGING_ROLES = frozenset(("cache", "housekeeping", "reconcile"))
 
 # By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
 _ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
@@ -223,6 +226,7 @@ class GuardedAction(_Gate):
                 self._task.args = {"root": root, **self._task.args}
             if self.READS_NODE:
                 self._refuse_this_machine(task_vars, is_ours)
+                self._refuse_services_of_this_machine(task_vars)
             return _without_acts(self.act(task_vars), self)
         except CPUManagerError as error:
             return failure_of(error)
@@ -253,6 +257,24 @@ class GuardedAction(_Gate):
                 host,
                 "set %s of this host to the directory or the archive of a saved node, or to / if this machine is the"
                 " node; otherwise remove ansible_connection: local" % _ROOT,
+                THIS_MACHINE,
+            )
+
+    def _refuse_services_of_this_machine(self, task_vars: Mapping[str, Any]) -> None:
+        """Raise RefusedError where a role is told to manage services for a saved node: they are of this machine.
+
+        The role kubelet says so in its plan, with whatever else keeps its node from being changed.
+        """
+        role = self._task._role.get_name().rpartition(".")[2] if self._task._role else ""
+        names = ["%s_manage_%s" % (role, what) for what in ("service", "services")]
+        (name,) = (name for name in names if name in task_vars) if role in _MANAGING_ROLES else ("",)
+        root = self._task.args.get("root", "/")
+        if name and root != "/" and boolean(self._templar.template(task_vars[name]), strict=False):
+            raise RefusedError(
+                "%s is true, and %s is a saved node: the services would be those of the machine that has its files;"
+                " nothing was changed" % (name, root),
+                str(task_vars["inventory_hostname"]),
+                "remove %s: the services of a saved node run elsewhere" % name,
                 THIS_MACHINE,
             )
 

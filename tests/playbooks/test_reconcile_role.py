@@ -232,30 +232,63 @@ esac
 """
 
 
-def test_a_service_that_has_promised_nothing_is_stopped_all_the_same(copy_of: CopyOf, tmp_path: Path) -> None:
+# Only this run sees a /run of its own.
+PRIVATE_RUN = ("unshare", "--mount", "sh", "-ec", 'mount -t tmpfs none /run; exec "$@"', "sh")
+
+
+@as_root
+def test_a_service_that_has_promised_nothing_is_stopped_all_the_same(tmp_path: Path) -> None:
     """Such as where no pod has run since the boot. What a timer starts is no such service."""
-    root = copy_of("epyc", "node")
-    node(root)
-    program, log = tmp_path / "bin/systemctl", tmp_path / "log"
+    program, log, place = tmp_path / "bin/systemctl", tmp_path / "log", tmp_path / "place"
     program.parent.mkdir()
     program.write_text(SYSTEMCTL % log)
     program.chmod(0o755)
     environment = {"PATH": "%s:%s" % (program.parent, os.environ["PATH"])}
-    variables = {"reconcile_node_root": str(root), "reconcile_interpreter": PYTHON, "reconcile_manage_service": True}
+    variables = {
+        "reconcile_node_root": "/",
+        "reconcile_interpreter": PYTHON,
+        "reconcile_program_path": str(place / "program.pyz"),
+        "reconcile_settings_path": str(place / "settings/settings.json"),
+        "reconcile_unit_directory": str(place),
+        # A service of systemd does not see /tmp; this one is none.
+        "reconcile_hidden": [],
+    }
     plays = play(roles=[{"role": "kubenode.cpu_manager.reconcile"}])
     name = Path(SERVICE).name
-    enabled = root / "etc/systemd/system/multi-user.target.wants" / name
-    enabled.parent.mkdir()
+    enabled = place / "multi-user.target.wants" / name
+    enabled.parent.mkdir(parents=True)
     for is_enabled in (False, True):
-        run = ansible_playbook(tmp_path / "present", plays, {"epyc": variables}, environment=environment)
-        assert run.status == 0, run.account()
-        if is_enabled:
-            enabled.symlink_to("/" + SERVICE)
-        log.write_text("")
-        absent = {**variables, "reconcile_state": "absent"}
-        run = ansible_playbook(tmp_path / "absent", plays, {"epyc": absent}, environment=environment)
-        assert run.status == 0, run.account()
+        for state in ("present", "absent"):
+            given = json.dumps({**variables, "reconcile_state": state})
+            log.write_text("")
+            run = ansible_playbook(
+                tmp_path / state, plays, {"node": {}}, "-e", given, prefix=PRIVATE_RUN, environment=environment
+            )
+            assert run.status == 0, run.account()
+            if is_enabled and state == "present":
+                enabled.symlink_to(place / name)
         assert ("stop %s" % name in log.read_text().splitlines()) == is_enabled
+
+
+@pytest.mark.parametrize(
+    ("role", "switch"),
+    [
+        ("reconcile", "reconcile_manage_service"),
+        ("cache", "cache_manage_service"),
+        ("housekeeping", "housekeeping_manage_services"),
+    ],
+)
+def test_no_service_of_this_machine_is_managed_for_a_saved_node(
+    copy_of: CopyOf, tmp_path: Path, role: str, switch: str
+) -> None:
+    root = copy_of("epyc", "node")
+    before = fingerprint(root)
+    variables = {"kubelet_node_root": str(root), switch: True, "kubelet_reserved_system_cpus": "0-1"}
+    plays = play(roles=[{"role": "kubenode.cpu_manager." + role}])
+    run = ansible_playbook(tmp_path / "run", plays, {"node": variables})
+    assert run.last("node")["failure"]["kind"] == "this_machine", run.account()
+    assert run.last("node")["msg"].endswith("; remove %s: the services of a saved node run elsewhere" % switch)
+    assert fingerprint(root) == before
 
 
 @as_root
@@ -351,7 +384,6 @@ def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, hidden: Path, t
         "program": {"reconcile_interpreter": PYTHON, "reconcile_program_path": "/root/reconcile.pyz"},
         "settings": {"reconcile_interpreter": PYTHON, "reconcile_settings_path": "/home/me/../me/settings.json"},
         "figures": {"reconcile_interpreter": PYTHON, "reconcile_textfile": "/var/tmp/cpu.prom"},
-        "missing": {"reconcile_interpreter": "/usr/bin/python-that-is-not-there"},
         "relative": {"reconcile_interpreter": "python3"},
     }
     for name, variables in wanted.items():
@@ -373,27 +405,26 @@ def test_a_python_that_the_service_does_not_see(copy_of: CopyOf, hidden: Path, t
         assert "/root/reconcile.pyz: the service does not see what is in /root" in run.last("program")["msg"]
         assert "the service does not see what is in /home" in run.last("settings")["msg"]
         assert "/var/tmp/cpu.prom: the service does not see what is in /var/tmp" in run.last("figures")["msg"]
-        assert "/usr/bin/python-that-is-not-there: No such file" in run.last("missing")["msg"]
         assert "reconcile_interpreter: 'python3' is not an absolute path" in run.last("relative")["msg"]
 
 
-def test_a_python_whose_modules_the_service_does_not_see(copy_of: CopyOf, tmp_path: Path) -> None:
+def test_a_python_whose_modules_the_service_does_not_see(tmp_path: Path) -> None:
     """As of a virtual environment in /opt of a Python in /root."""
     # Where the modules of this Python are; its program is elsewhere, in the virtual environment.
     modules = Path(os.__file__).parent
     hidden = [modules] if not str(modules).startswith(("/root", "/home")) else []
-    root = copy_of("xeon", "node")
     parameters: dict[str, Any] = {
-        "root": str(root),
+        "path": str(tmp_path / "program.pyz"),
         "interpreter": sys.executable,
         "hidden": ["/root", "/home", *map(str, hidden)],
         "option_names": {"interpreter": "my_python"},
     }
-    before = fingerprint(root)
-    run = ansible_playbook(tmp_path / "run", play(task("reconcile_program", **parameters)), {"xeon": {}})
+    run = ansible_playbook(
+        tmp_path / "run", play(task("reconcile_program", root="/", **parameters)), {"xeon": {}}, "--check"
+    )
     assert run.last("xeon")["failure"] == {
         "kind": "hidden",
         "where": sys.executable,
         "remedy": "name a Python elsewhere in my_python, such as /usr/bin/python3",
     }
-    assert fingerprint(root) == before
+    assert not (tmp_path / "program.pyz").exists()

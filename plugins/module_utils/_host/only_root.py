@@ -36,11 +36,11 @@ def check_only_root(tree: Tree, program: str, interpreter: str, flags: str, besi
     """Raise RefusedError where others than root may write a directory of `program`, or something of its Python, or a
     directory above what is `beside` it.
 
-    All these need not be there, and may be as they like: they are to be written anew. interpreter: on this machine.
-    flags: with which it is called.
+    All these need not be there, and may be as they like: they are to be written anew. interpreter: on this machine,
+    which says nothing of a saved node. flags: with which it is called.
     """
     faults = [fault_of(tree, program, with_file=False), *(fault_of(tree, posixpath.dirname(path)) for path in beside)]
-    fault = next(filter(None, faults), None) or _fault_of_python(interpreter, flags)
+    fault = next(filter(None, faults), None) or (_fault_of_python(interpreter, flags) if tree.live else None)
     if fault is not None:
         remedy = (
             "look at what is there, give it to root (chown root:root, chmod go-w, setfacl -b), or name a path elsewhere"

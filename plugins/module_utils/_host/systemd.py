@@ -25,10 +25,10 @@ from ..cpuset import CPUSet
 _PLACES = "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, os.path.dirname(os.__file__)]))"
 
 
-def check_visible(interpreter: str, files: Iterable[str], hidden: Sequence[str]) -> None:
+def check_visible(tree: Tree, interpreter: str, files: Iterable[str], hidden: Sequence[str]) -> None:
     """Raises RefusedError where a service that does not see the hidden directories could not run a program.
 
-    interpreter: the Python; files: the program, and what else it takes.
+    interpreter: the Python; files: the program, and what else it takes. That of a saved node is none of this machine.
     """
     if not os.path.isabs(interpreter):
         raise InputError("%r is not an absolute path" % interpreter, where=option("interpreter"))
@@ -38,7 +38,7 @@ def check_visible(interpreter: str, files: Iterable[str], hidden: Sequence[str])
         for directory in _above(path, hidden):
             raise _hidden(path, directory, "", "take a path elsewhere")
     remedy = "name a Python elsewhere in %s, such as /usr/bin/python3" % option("interpreter")
-    for place in _places(interpreter):
+    for place in _places(interpreter) if tree.live else [interpreter]:
         for directory in _above(place, hidden):
             what = ", where this Python is" + ("" if place == interpreter else " (%s)" % place)
             raise _hidden(interpreter, directory, what, remedy)
@@ -85,7 +85,7 @@ _COMMENT = ("#", ";")
 
 
 class ConfiguredCPUs(NamedTuple):
-    """CPUs that files name, and the last file that does. cpus: None where that is no list of CPUs, such as "numa"."""
+    """CPUs that files name, and the last file that does. cpus: None where that is no list, such as "numa"."""
 
     cpus: CPUSet | None
     path: str

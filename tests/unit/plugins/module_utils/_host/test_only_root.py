@@ -94,8 +94,8 @@ def test_a_directory_that_all_share(root: Path) -> None:
     assert fault(root, "/usr/local/new/a.pyz") == ("/usr/local", "everybody may make files there")
 
 
-def test_the_python(root: Path, tmp_path: Path) -> None:
-    tree = Tree(str(root))
+def test_the_python(tmp_path: Path) -> None:
+    tree = Tree("/")
     check_only_root(tree, PROGRAM, sys.executable, "-I -S")
     python = tmp_path / "bin/python3"
     python.parent.mkdir()
@@ -113,6 +113,8 @@ def test_the_python(root: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError) as caught:
         check_only_root(tree, PROGRAM, str(python), "-I -S")
     assert caught.value.where == str(tmp_path / "modules")
+    # That of a saved node is none of this machine.
+    check_only_root(Tree(str(tmp_path)), PROGRAM, str(python), "-I -S")
 
 
 RECONCILE_PROGRAM = "/usr/local/lib/kubenode/cpu-manager-reconcile.pyz"
