@@ -19,6 +19,8 @@ description:
     none of them, where C(--tags) and C(--skip-tags) leave no task of the whole run, or where C(cpu_manager_serial) or
     C(cpu_manager_max_fail_percentage) is no size of a batch or no percentage. Ansible itself would go on without the
     canaries, with all hosts at once, or would end successfully without a host.
+  - A variable of this collection that is an empty text in C(--extra-vars), as each question of a survey that was left
+    empty, counts as one that is not there.
 options:
   changing:
     description:
@@ -43,6 +45,10 @@ options:
     description:
       - Whether the hosts are returned that M(kubenode.cpu_manager.rollout_verdict) has found last to be refused. If the
         run may go on without these, one that is not refused is among them.
+    type: bool
+    default: false
+  here:
+    description: Whether this is a play of the controller alone, which reads no node. It returns C(localhost).
     type: bool
     default: false
   names:
@@ -83,6 +89,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._base.errors import InputError
+from ..plugin_utils.empty_answers import forget_empty_answers
 from ..plugin_utils.hosts_of_run import HostsOfRun, kept_order
 from ..plugin_utils.run_tags import check_tags
 from ..plugin_utils.scope import batches, changes, check_batches, in_order, one_pattern, pattern_of, scope_of
@@ -96,8 +103,14 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
 
+        # These variables are still those from before.
+        forget_empty_answers()
+        if self.get_option("here"):
+            return ["localhost"]
+
         def value(name: str, default: object) -> Any:
-            return self._templar.template(variables[name]) if name in variables else default
+            found = self._templar.template(variables[name]) if name in variables else ""
+            return default if isinstance(found, str) and not found else found
 
         planned, refused, cluster = map(self.get_option, ("planned", "refused", "needs_cluster"))
         found = kept_order() if planned or refused else {}
