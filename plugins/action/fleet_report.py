@@ -109,7 +109,7 @@ class ActionModule(ControllerAction):
         """The result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
         shows_history = not _WITH_HISTORY.isdisjoint(given["forms"])
-        history = read_history(given["history"], given["fleet"]) if shows_history else []
+        history = read_history(given["history"], given["fleet"], given["directory"]) if shows_history else []
         check_seconds(given["look_at"], given["look_seconds"], option("look_seconds"))
         sweep(given["directory"], terms.made)
         # That of a killed run may have the same name, as the system gives numbers of processes again.

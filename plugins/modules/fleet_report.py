@@ -106,6 +106,7 @@ options:
       - Earlier reports of the fleet for the forms V(trend), V(reservations) and V(markdown), for which alone they are
         read. Files as C(drift.json), or directories with such files anywhere below. The last 11 count, and all of them
         for V(reservations).
+      - A directory may be without one, as on the first day.
     type: list
     elements: path
     default: []

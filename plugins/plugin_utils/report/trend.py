@@ -30,6 +30,8 @@ _GRADES = (("A", 100), ("B", 95), ("C", 80), ("D", 0))
 _IN_DANGER = "F"
 # The best first.
 GRADES = (*(grade for grade, _least in _GRADES), _IN_DANGER)
+# Where there is no trend yet.
+FIRST = "This is the first report: from the next one on, both are side by side."
 _LONGEST_CHECK = 34
 _WIDTH = 6
 _COLUMN = "%" + str(_WIDTH) + "s"
@@ -116,16 +118,18 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
 
 
-def read_history(paths: Sequence[str], fleet: str) -> list[Point]:
+def read_history(paths: Sequence[str], fleet: str, directory: str = "") -> list[Point]:
     """The reports in files, and in the drift.json below directories, the oldest first, without those of other fleets.
 
-    Raises InputError for a file that is no report, and where there is nothing.
+    A directory without one is that of the first day, and so is one that is only made with the directory of this report.
+    Raises InputError for a file that is no report, and for another path that is not there.
     """
     points = {}
     for path in paths:
         files = [path] if os.path.isfile(path) else sorted(_below(path))
-        if not files:
-            raise InputError("there is no %s" % _NAME, path, "give files of earlier reports, or a directory with some")
+        if not files and not os.path.isdir(path) and not _is_within(directory, path):
+            what = "there is no such file or directory"
+            raise InputError(what, path, "give files of earlier reports, or a directory for them, which may be empty")
         for file in files:
             report = read_report(file)
             if not (fleet and report.get("fleet") and report["fleet"] != fleet):
@@ -136,6 +140,10 @@ def read_history(paths: Sequence[str], fleet: str) -> list[Point]:
                 point = point_of(report)
                 points[point.made] = point
     return [points[made] for made in sorted(points)]
+
+
+def _is_within(directory: str, path: str) -> bool:
+    return os.path.abspath(directory).startswith(os.path.join(os.path.abspath(path), ""))
 
 
 def _below(directory: str) -> Iterator[str]:
@@ -172,7 +180,8 @@ def trend(report: Report, history: Sequence[Point]) -> str:
     days, *lines = last_reports(report, history)
     ages = ages_of(report)
     shown = [_line(*days, "DAYS"), *(_line(*line, str(ages.get(line.name) or "")) for line in lines)]
-    return "".join(text + "\n" for text in [*shown, verdict(point_of(report))])
+    first = [FIRST] if len(days.values) == 1 else []
+    return "".join(text + "\n" for text in [*shown, *first, verdict(point_of(report))])
 
 
 def verdict(point: Point) -> str:

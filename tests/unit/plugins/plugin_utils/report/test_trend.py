@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.errors import InputError
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.terminal import WIDEST, fleet_table
 from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.trend import (
+    FIRST,
     MOST,
     point_of,
     read_history,
@@ -67,6 +68,7 @@ def test_a_single_report_and_none_at_all() -> None:
     assert trend(fleet(0), []).splitlines()[1:] == [
         "grade                                  -",
         "nodes as wanted, %                     -",
+        FIRST,
         "No node was compared with wanted settings, so there is no grade.",
     ]
     bastion = trend(fleet(0, *drifting(11), node("bastion", "no kubelet")), [])
@@ -116,9 +118,15 @@ def test_what_is_no_report(content: str, said: str, tmp_path: Path) -> None:
     assert caught.value.where == str(path)
 
 
-def test_a_directory_without_reports(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no drift\.json"):
-        read_history([str(tmp_path)], "")
+def test_on_its_first_day_a_trend_says_so_and_no_directory_has_a_report(tmp_path: Path) -> None:
+    assert read_history([str(tmp_path)], "") == []
+    shown = trend(fleet(1), read_history([str(tmp_path)], "")).splitlines()
+    assert shown[-2:] == [FIRST, "Grade A: 1 of 1 node as wanted."]
+    assert FIRST not in trend(fleet(1), [point_of(fleet(2, day=21))])
+    made_with_it = str(tmp_path / "reports")
+    assert read_history([made_with_it], "", made_with_it + "/2026-11-27") == []
+    with pytest.raises(InputError, match="there is no such file or directory"):
+        read_history([str(tmp_path / "reprots")], "")
 
 
 @pytest.mark.parametrize(
