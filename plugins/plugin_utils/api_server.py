@@ -14,10 +14,13 @@ import random
 import re
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from importlib import import_module
 from string import ascii_lowercase
 from typing import Any, Iterator, Mapping
+
+from ansible.module_utils.common.text import converters
 
 from ..module_utils._base.errors import CPUManagerError, NodeError
 from .guarded_action import GuardedAction
@@ -73,6 +76,17 @@ def _at_most(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, max(0.001, of_task - (time.monotonic() - begun)))
 
 
+def _keep_old_names() -> None:
+    """Let kubernetes.core import Ansible's texts from where they were, without a warning of ansible-core 2.21.
+
+    Who runs a playbook can do nothing about it.
+    """
+    with suppress(ImportError):
+        old = import_module("ansible.module_utils._text")
+        for name in ("to_bytes", "to_native", "to_text"):
+            vars(old).setdefault(name, getattr(converters, name))
+
+
 def call(
     action: GuardedAction, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any], timeout: int
 ) -> dict[str, Any]:
@@ -82,6 +96,7 @@ def call(
     A drain that fails is not repeated: whether pods may be evicted, it is asked as long as these may take.
     """
     module = "kubernetes.core." + name
+    _keep_old_names()
     begun = time.monotonic()
     calls, is_drain = 0, name == "k8s_drain" and arguments.get("state", "drain") == "drain"
     while True:
@@ -89,6 +104,8 @@ def call(
         try:
             with _at_most(min(timeout, max(1, left))):
                 result = action.run_module(module, module, arguments, task_vars)
+                # As with its imports here.
+                result.pop("deprecations", None)
         except _TooLate:
             text = "Timed out after %d seconds" % timeout
             result = {"failed": True, "msg": text, "status": HTTPStatus.GATEWAY_TIMEOUT.value}

@@ -29,13 +29,14 @@ OTHERS = [series for series in supported() if series != HERE]
 SANITY = ("validate-modules", "import", "ansible-doc", "action-plugin-docs")
 LONG_SANITY = ("pylint",)
 # Every module, in check mode, for real and a second time; a rollout; nodes that somebody has taken over, as each core
-# reads and shows answers in its own way.
+# reads and shows answers in its own way; empty answers of a survey.
 PLAYBOOKS = (
     "test_modules.py::test_check_mode_tells_what_the_run_does_and_a_second_run_does_nothing",
     "test_rollout.py::test_demo",
     "test_hostile_facts.py::test_no_answer_says_what_the_controller_does",
     "test_hostile_texts.py",
     "test_packing.py",
+    "test_empty_answers.py::test_all_left_empty_is_as_nothing_said[verify]",
 )
 
 
@@ -59,6 +60,13 @@ def test_the_main_job_passes_without_a_warning(series: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("series", OTHERS)
 def test_the_demo_passes(series: str, tmp_path: Path) -> None:
     assert trials.demo(Trial(environment_of(series), tmp_path)) == []
+
+
+@pytest.mark.parametrize("series", [supported()[0], supported()[-1]])
+def test_the_configuration_of_the_guides_brings_no_warning(series: str, tmp_path: Path) -> None:
+    """Neither of the interpreter of each host, nor of kubernetes.core where the API server is asked."""
+    assert sorted(trials.configurations()) == ["getting_started", "large_fleets"]
+    assert trials.guides(Trial(environment_of(series), tmp_path)) == []
 
 
 @pytest.mark.parametrize("series", OTHERS)

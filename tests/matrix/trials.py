@@ -36,6 +36,17 @@ MOST = {"runs of Ansible": 1, "plays": 10, "tasks": 61}
 _BEFORE, _AFTER = {"drift", "refused"}, {"clean"}
 
 
+# A kubeconfig of a server that refuses each connection.
+_NOBODY = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+users: [{name: u, user: {}}]
+"""
+
+
 class Trial(NamedTuple):
     """An environment, and the directory for what is done with it, which is empty."""
 
@@ -136,6 +147,41 @@ def on_nodes(trial: Trial, versions: Sequence[str], is_whole: bool) -> dict[str,
         ]
         for version in versions
     }
+
+
+def guides(trial: Trial) -> list[str]:
+    """Report on a node and ask an API server that is not there, with the ansible.cfg of each guide that has one.
+
+    The interpreter is found as Ansible finds it. What went wrong, but for the API server.
+    """
+    trial.environment.install(*(line for line in needed_by_playbooks() if line.startswith("kubernetes")))
+    problems = []
+    for guide, text in configurations().items():
+        configuration = trial.directory / guide / "ansible.cfg"
+        configuration.parent.mkdir()
+        configuration.write_text(text, encoding="utf-8")
+        write_demo_fleet(trial.directory / guide / "fleet")
+        places = {"root": trial.directory / guide / "fleet" / "xeon", "kubeconfig": trial.directory / guide / "config"}
+        places["kubeconfig"].write_text(_NOBODY, encoding="utf-8")
+        host = "xeon ansible_connection=local kubelet_node_root=%(root)s kubelet_kubeconfig=%(kubeconfig)s\n" % places
+        (trial.directory / guide / "inventory").write_text(host, encoding="utf-8")
+        for playbook in ("drift_report", "impact"):
+            arguments = ("-i", guide + "/inventory", "-e", "kubelet_api_timeout=10")
+            command = ("ansible-playbook", *arguments, "kubenode.cpu_manager." + playbook)
+            found = trial.run(
+                "%s-%s" % (guide, playbook), *command, ANSIBLE_CONFIG=str(configuration), PWD=str(configuration.parent)
+            )
+            problems += [problem for problem in found if playbook != "impact" or "ended with status 2" not in problem]
+    return problems
+
+
+def configurations() -> dict[str, str]:
+    """{guide: its ansible.cfg}"""
+    found = {}
+    for path in sorted((ROOT / "docs" / "docsite" / "rst").glob("*.rst")):
+        for block in re.findall(r"^   # ansible\.cfg\n((?:   .*\n|\n)+)", path.read_text("utf-8"), re.MULTILINE):
+            found[path.stem] = re.sub("^   ", "", block, flags=re.MULTILINE)
+    return found
 
 
 def playbooks(trial: Trial, *chosen: str) -> list[str]:
