@@ -53,7 +53,7 @@ ABOUT = (
     '       until: "2027-01-31"',
 )
 # How the texts of checks name a page of these guides.
-NAMED = re.compile(r"docs/docsite/rst/(\w+)\.rst")
+NAMED = re.compile(r"the guide (\w+) of this collection")
 
 HEADINGS = {
     "danger": "Danger: a kubelet does not start, or would not start again",

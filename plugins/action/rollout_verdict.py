@@ -207,7 +207,7 @@ class ActionModule(GuardedAction):
     def _schedule(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
         """In which order and how many at a time the hosts of the play are changed."""
         if not 0 <= given["drain_seconds"] <= MOST_SECONDS:
-            what = "%d is no number of seconds from 0 to %d" % (given["drain_seconds"], MOST_SECONDS)
+            what = "%d is not a number of seconds from 0 to %d" % (given["drain_seconds"], MOST_SECONDS)
             raise InputError(what, option("drain_seconds"), "give how long the drain and the change of a node take")
         found = list(map(_Hosts(task_vars).__getitem__, task_vars["ansible_play_hosts_all"]))
         hosts = [host for host in found if changes(host.plan)]

@@ -106,7 +106,7 @@ layers:
     problem:
       description:
         - C(fixed) if the kernel allows no change, C(refused) if it has refused a change of the role housekeeping since
-          the last boot, C(unreadable) if the value is no list of CPUs, or empty.
+          the last boot, C(unreadable) if the value is not a list of CPUs, or empty.
       type: str
       sample: ""
 interrupts:

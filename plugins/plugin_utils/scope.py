@@ -124,7 +124,7 @@ def check_batches(serial: object, max_fail_percentage: object, canaries: object 
     number = _whole(max_fail_percentage)
     if number is None or number > 100:
         raise InputError(
-            "%r is no whole number from 0 to 100" % (max_fail_percentage,), "cpu_manager_max_fail_percentage"
+            "%r is not a whole number from 0 to 100" % (max_fail_percentage,), "cpu_manager_max_fail_percentage"
         )
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the roles and playbooks, and names that are meant to be one of them.
+"""The variables of the roles and playbooks, and misspelled names of these.
 
 Ansible takes any variable, so a misspelled one has no effect and nothing says so.
 Source of the other names: roles/kubernetes/node and roles/kubespray_defaults of kubespray.
@@ -244,7 +244,7 @@ _REMOVE = "%(name)s looks like a variable of this collection, but does not exist
 
 
 def check_names(task_vars: Mapping[str, Any]) -> None:
-    """Refuse a host that has a variable that is meant to be one of ours, and is none. Raises InputError."""
+    """Refuse a host with a misspelled variable of ours. Raises InputError."""
     wrong = misspelled(task_vars)
     if wrong:
         said = "; ".join((_RENAME if found["meant"] else _REMOVE) % found for found in wrong[:_MOST])

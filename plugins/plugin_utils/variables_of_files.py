@@ -58,7 +58,7 @@ def wrong_in_file(path: Path) -> list[str]:
     if isinstance(found, list) and all(isinstance(play, dict) for play in found):
         return list(dict.fromkeys(wrong for given in _given_in(found) for wrong in wrong_variables(given)))
     if not isinstance(found, dict):
-        return ["it is no mapping of variables; write them as NAME: VALUE"]
+        return ["it is not a mapping of variables; write them as NAME: VALUE"]
     return wrong_variables(_named(found))
 
 

@@ -25,6 +25,8 @@ MOST_VALUES = 100_000
 # Of lists and mappings in one another, and of a number in characters: Python takes quadratic time for its digits.
 DEEPEST, LONGEST_NUMBER = 100, 100
 _NUMBER = re.compile(r"[-+]?(?:0[bx][0-9a-fA-F_]+|[0-9_.:eE+-]+)")
+# Of a chart of Helm, or of another template in Go's or Jinja's language.
+_TEMPLATE, _RENDER = "{{", "it looks like a template: render it first, such as with helm template"
 _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -37,7 +39,8 @@ def read_documents(text: str, where: str = "the YAML") -> list[Any]:
         raise error.within(where) from error
     # A date that there is not is a ValueError.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError("is no YAML: %s" % " ".join(str(error).split()), where) from error
+        remedy = _RENDER if _TEMPLATE in text else ""
+        raise InputError("is no YAML: %s" % " ".join(str(error).split()), where, remedy) from error
 
 
 def check_size(text: str) -> None:

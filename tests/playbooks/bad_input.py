@@ -159,7 +159,11 @@ BAD: dict[str, Bad] = {
     "count-splits": Bad("drift_info", "count:", NEAREST, {"reservation": {"count": 3}}),
     "role-count-splits": Bad(ROLE, "count:", NEAREST, {"kubelet_reservation": {"count": 3}}),
     "count-word": Bad(
-        "reserved_cpus", "count: 'many' is no whole number", "write one such as 2", {"count": "many"}, knows_node=False
+        "reserved_cpus",
+        "count: 'many' is not a whole number",
+        "write one such as 2",
+        {"count": "many"},
+        knows_node=False,
     ),
     "fraction": Bad("reserved_cpus", "fraction:", "between 0 and 1", {"fraction": 1.5}),
     "fraction-all": Bad("reserved_cpus", "fraction:", "at least one must be left", {"fraction": 1}),

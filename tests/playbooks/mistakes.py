@@ -25,8 +25,8 @@ ROLES = {
 OF_REPORT, OF_MERGE, HOUSEKEEPING, RECONCILE, CACHE, BENCHMARK = ROLES
 
 NEITHER = "is neither true nor false; write one of these"
-NO_MAPPING = "is no mapping; write it as {name: value}"
-NO_LIST = "is no list; write it as [first, second]"
+NO_MAPPING = "is not a mapping; write it as {name: value}"
+NO_LIST = "is not a list; write it as [first, second]"
 WAIVER = {"check": "policy-differs", "reason": "ticket 4711", "until": "2999-12-31"}
 # No variable: it is left out.
 ABSENT = object()
@@ -102,8 +102,10 @@ MISTAKES = (
     ),
     # --- a reservation
     of_node("kubelet_reservation", {"cout": 4}, ".cout: there is no such option; did you mean count?"),
-    of_node("kubelet_reservation", {"count": "four"}, ".count: 'four' is no whole number; write one such as 2"),
-    of_node("kubelet_reservation", {"fraction": "a tenth"}, ".fraction: 'a tenth' is no number; write one such as 0.5"),
+    of_node("kubelet_reservation", {"count": "four"}, ".count: 'four' is not a whole number; write one such as 2"),
+    of_node(
+        "kubelet_reservation", {"fraction": "a tenth"}, ".fraction: 'a tenth' is not a number; write one such as 0.5"
+    ),
     of_node("kubelet_reservation", {"count": 2, "fraction": 0.1}, ": says in several ways how many CPUs; give one of"),
     of_node(
         "kubelet_reservation",
@@ -182,7 +184,7 @@ MISTAKES = (
         OF_REPORT,
         "drift_report_look_at: 'throtling' is not possible; did you mean throttling?",
     ),
-    Mistake("drift_report_look_seconds", "soon", OF_REPORT, "drift_report_look_seconds: 'soon' is no whole number"),
+    Mistake("drift_report_look_seconds", "soon", OF_REPORT, "drift_report_look_seconds: 'soon' is not a whole number"),
     Mistake(
         "drift_report_look_seconds",
         100000,
@@ -195,7 +197,7 @@ MISTAKES = (
         "drift_report_history",
         ["/nowhere"],
         OF_REPORT,
-        "/nowhere: there is no drift.json",
+        "/nowhere: there is no such file or directory; give files of earlier reports",
         {"drift_report_forms": ["markdown"]},
     ),
     Mistake(
@@ -267,7 +269,7 @@ MISTAKES = (
         "cpu_manager_simulation_period: 0.0 is not from 1 to 3600 seconds",
     ),
     Mistake(
-        "cpu_manager_simulation_seed", "first", SIMULATE, "cpu_manager_simulation_seed: 'first' is no whole number"
+        "cpu_manager_simulation_seed", "first", SIMULATE, "cpu_manager_simulation_seed: 'first' is not a whole number"
     ),
 )
 

@@ -44,7 +44,7 @@ ALL: dict[str, dict[str, Any]] = {
     "runtime_config": {"state": "present"},
     "wait_for_kubelet": {"seconds": 1, "timeout": 2, "service": "ssh", "log_file": "/var/log/syslog"},
 }
-OWN = (
+OWN: tuple[dict[str, dict[str, str]], ...] = (
     {"ansible.builtin.ping": {}},
     {"ansible.builtin.stat": {"path": "{{ root }}/etc"}},
     {"ansible.builtin.file": {"path": "{{ root }}/a", "state": "directory"}},

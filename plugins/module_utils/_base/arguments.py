@@ -21,10 +21,10 @@ Types = Mapping[str, Callable[[Any], Any]]
 _LONGEST_VALUE = 60
 _WANTED = {
     "bool": ("is neither true nor false", "write one of these"),
-    "int": ("is no whole number", "write one such as 2"),
-    "float": ("is no number", "write one such as 0.5"),
-    "dict": ("is no mapping", "write it as {name: value}"),
-    "list": ("is no list", "write it as [first, second]"),
+    "int": ("is not a whole number", "write one such as 2"),
+    "float": ("is not a number", "write one such as 0.5"),
+    "dict": ("is not a mapping", "write it as {name: value}"),
+    "list": ("is not a list", "write it as [first, second]"),
 }
 
 

@@ -34,7 +34,7 @@ _UNIT = Pattern(r"[^.0-9]+")
 # Go counts nanoseconds in 64 bits, with a sign.
 MAX_DURATION = 1 << 63
 
-_QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m"
+_QUANTITY_EXAMPLES = "write CPUs as 2, 0.5 or 500m, memory as 512Mi or 1Gi"
 
 # More digits than any quantity needs, and few enough to be read at once.
 MAX_DIGITS = 1000

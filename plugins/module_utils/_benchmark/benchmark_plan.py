@@ -75,7 +75,7 @@ class Workload(NamedTuple):
         except ValueError:
             number = -1.0
         if not 0 < number < float("inf"):
-            raise self.wrong("prints the time %r, which is no number above 0" % text[:40])
+            raise self.wrong("prints the time %r, which is not a number above 0" % text[:40])
         return number
 
     def wrong(self, what: str) -> InputError:
@@ -104,13 +104,13 @@ def _own(role: str, given: object) -> Workload:
     where = "%s.%s" % (option("workloads"), role)
     allowed = ("command", "time_pattern", "latency_pattern", "unit")
     if not isinstance(given, Mapping):
-        raise InputError("is no mapping", where, "give it a command, as a list of words")
+        raise InputError("is not a mapping", where, "give it a command, as a list of words")
     unknown = sorted(str(name) for name in set(given) - set(allowed))
     if unknown:
         raise InputError("%s is none of its keys: %s" % (unknown[0], ", ".join(allowed)), where)
     command = given.get("command")
     if not isinstance(command, (list, tuple)) or not command or not all(isinstance(word, str) for word in command):
-        raise InputError("its command is no list of words", where, "write each argument as one text of a list")
+        raise InputError("its command is not a list of words", where, "write each argument as one text of a list")
     for name in ("time_pattern", "latency_pattern"):
         _check_pattern(given.get(name), where + "." + name)
     unit = given.get("unit") or "s"

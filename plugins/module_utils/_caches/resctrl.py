@@ -418,7 +418,7 @@ class _Reader:
 
 def _number(text: str) -> int:
     if not is_number(text) or len(text) > 10:
-        raise InputError("%r is no number" % text[:80])
+        raise InputError("%r is not a number" % text[:80])
     return int(text)
 
 

@@ -53,7 +53,7 @@ def read_settings(data: Mapping[str, Any]) -> Settings:
         raise InputError("is shorter than %g s" % _SHORTEST_PERIOD, where="period")
     minimum = data.get("shared_minimum", 0)
     if isinstance(minimum, bool) or not isinstance(minimum, int) or minimum < 0:
-        raise InputError("%r is no number of CPUs" % (minimum,), where="shared_minimum")
+        raise InputError("%r is not a number of CPUs" % (minimum,), where="shared_minimum")
     return Settings(
         policy,
         period,

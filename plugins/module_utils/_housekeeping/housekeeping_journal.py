@@ -250,7 +250,7 @@ def _decoded(text: Any) -> bytes:
 
 def _texts(data: Any) -> tuple[str, ...]:
     if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
-        raise ValueError("%r is no list of texts" % (data,))
+        raise ValueError("%r is not a list of texts" % (data,))
     return tuple(data)
 
 

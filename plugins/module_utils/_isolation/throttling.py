@@ -452,7 +452,8 @@ def _throttled(
             hit[0].label,
             "throttled in at most %d %% of the periods" % percent,
             _effect(path, sample) + by + more,
-            "raise the limit, or let the container run fewer threads at once; see docs/docsite/rst/throttling.rst",
+            "raise the limit, or let the container run fewer threads at once; see the guide throttling of this"
+            " collection",
         )
 
 

@@ -516,7 +516,7 @@ class KubeletConfiguration(Configuration):
         missing is made; one that loses its last member goes, too. What is already so causes no change of the text.
 
         Raises InputError for a path or value that no file can hold, and ConfigurationError for a path through
-        something that is no mapping, or a place that an anchor, an alias or a merge key shares with another.
+        something that is not a mapping, or a place that an anchor, an alias or a merge key shares with another.
         """
         wanted = changed_values(self, changes)
         try:
@@ -560,7 +560,7 @@ def _set(values: dict[str, Any], path: tuple[str, ...], value: object, source: s
         values = values[key]
         if not isinstance(values, dict):
             raise ConfigurationError(
-                "%s is no mapping, found %r" % (".".join(path[:depth]), values), source, "repair it first"
+                "%s is not a mapping, found %r" % (".".join(path[:depth]), values), source, "repair it first"
             )
     values[path[-1]] = value
 

@@ -215,7 +215,7 @@ _KNOWN_WORDS = frozenset(
 
 
 class _Leaf(NamedTuple):
-    """A value that is no mapping: where it stands, and what of it is kept."""
+    """A value that is not a mapping: where it stands, and what of it is kept."""
 
     start: int
     end: int

@@ -492,7 +492,7 @@ def _entries(
 
 
 def _parsed(text: str) -> CPUSet:
-    """The CPUs of a claim; none for what is no list."""
+    """The CPUs of a claim; none for what is not a list."""
     try:
         return CPUSet.parse(text)
     except CPUManagerError:

@@ -247,7 +247,7 @@ def not_understood(tree: Tree, path: str, error: TOMLError) -> NodeError:
 
 
 def strings(value: Any) -> list[str]:
-    """The strings of a list; none where it is no list."""
+    """The strings of a list; none where it is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

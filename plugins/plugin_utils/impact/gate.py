@@ -49,7 +49,7 @@ def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, st
 def _checked(waiver: object, where: str) -> dict[str, str]:
     remedy = "give workload, reason and until"
     if not isinstance(waiver, Mapping):
-        raise InputError("%r is no mapping" % (waiver,), where, remedy)
+        raise InputError("%r is not a mapping" % (waiver,), where, remedy)
     keys = [*_KEYS, _CLUSTER]
     unknown = sorted(str(key) for key in waiver if key not in keys)
     if unknown:

@@ -96,7 +96,7 @@ _SHOWN = _Shown({ord("\n"): "\n", ord("\t"): " "})
 
 
 def size(things: object) -> int:
-    """How many items there are; none in what is no list."""
+    """How many items there are; none in what is not a list."""
     return len(things) if isinstance(things, (Mapping, list)) else 0
 
 
@@ -106,7 +106,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def items(value: Any) -> list[Any]:
-    """The first items of a list; none of what is no list."""
+    """The first items of a list; none of what is not a list."""
     return value[:_MOST_ITEMS] if isinstance(value, list) else []
 
 
@@ -223,7 +223,7 @@ STATUSES = (CLEAN, NOTHING_WANTED, DRIFT, NO_KUBELET)
 # What Ansible adds to an answer. The arguments are in the inventory, and may be secret; an exception may be an object
 # of Ansible's own.
 _OF_ANSIBLE = frozenset(("invocation", "exception", "warnings", "deprecations", "ansible_facts", "changed"))
-# What a node has no say in.
+# What a node does not decide.
 _NOT_ANSWERED = frozenset(("failed", "host"))
 
 

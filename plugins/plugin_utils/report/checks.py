@@ -72,7 +72,7 @@ DANGERS = (
         "It was started with copies of its files, out of reach of everything, and ended itself. A kubelet that runs"
         " keeps what it has read, and does not come back after its next restart.",
         "Correct what the kubelet names, or if a rollout was the last change of the node, run the playbook"
-        " kubenode.cpu_manager.rollback. See docs/docsite/rst/start_errors.rst.",
+        " kubenode.cpu_manager.rollback. See the guide start_errors of this collection.",
         look=TRIAL,
     ),
 )
@@ -85,7 +85,7 @@ WARNINGS = (
         "The program of kubelet_trial_program was started with copies of the node's configuration and states, and ended"
         " itself. After an upgrade, or a way back, to its version the node would have no kubelet.",
         "Change what the kubelet names before its version is installed. A checkpoint that it cannot read is removed"
-        " while the node is drained and the kubelet stopped. See docs/docsite/rst/start_errors.rst.",
+        " while the node is drained and the kubelet stopped. See the guide start_errors of this collection.",
         look=TRIAL,
     ),
     Check(
@@ -94,7 +94,7 @@ WARNINGS = (
         "A container did not have its exclusive CPUs to itself",
         "During the measurement, something else ran on these CPUs: another container, a service, a kernel thread, or"
         " interrupts. A cpuset keeps a container on its CPUs. It does not keep other processes off them.",
-        "Do what the finding says; it depends on what ran there. See docs/docsite/rst/isolation.rst.",
+        "Do what the finding says; it depends on what ran there. See the guide isolation of this collection.",
         look=ISOLATION,
     ),
     Check(
@@ -104,7 +104,7 @@ WARNINGS = (
         "After the change the kubelet admits all pods anew. A controller makes a refused pod again at once, and where"
         " no other node takes it, each is refused like the one before.",
         "Before the rollout, change the workload as the finding says, or what is wanted. See"
-        " docs/docsite/rst/impact.rst.",
+        " the guide impact of this collection.",
         look=IMPACT,
     ),
     Check(
@@ -113,7 +113,8 @@ WARNINGS = (
         "Exclusive CPUs have a quota",
         "The kernel can throttle the container although nothing else uses its CPUs, because quotas are filled up and"
         " used up in slices. From Kubernetes 1.33 on, the kubelet sets no quota where it gives exclusive CPUs.",
-        "Do what the finding says; it depends on the version of the kubelet. See docs/docsite/rst/throttling.rst.",
+        "Do what the finding says; it depends on the version of the kubelet."
+        " See the guide throttling of this collection.",
         look=THROTTLING,
     ),
     Check(
@@ -121,7 +122,7 @@ WARNINGS = (
         WARNING,
         "A quota is less than the exclusive CPUs below it",
         "The container cannot fully use its exclusive CPUs: the kernel stops it for a part of each period.",
-        "Remove the quota, or raise it to the number of these CPUs. See docs/docsite/rst/throttling.rst.",
+        "Remove the quota, or raise it to the number of these CPUs. See the guide throttling of this collection.",
         look=THROTTLING,
     ),
     Check(
@@ -130,7 +131,7 @@ WARNINGS = (
         "The host's own work may run on CPUs that are not reserved for it",
         "The kubelet keeps other pods off exclusive CPUs. Services, interrupts and the kernel's own work run wherever"
         " their settings allow it, on exclusive CPUs, too.",
-        "Do what the finding says; it depends on the layer. See docs/docsite/rst/housekeeping.rst.",
+        "Do what the finding says; it depends on the layer. See the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -138,7 +139,7 @@ WARNINGS = (
         WARNING,
         "The configured command line of the kernel differs from the booted one",
         "The kernel reads its command line when it starts, so the configured one has no effect yet.",
-        "Drain the node and reboot it. See docs/docsite/rst/housekeeping.rst.",
+        "Drain the node and reboot it. See the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -158,7 +159,7 @@ WARNINGS = (
         "resctrl begins anew at each boot and each mount. Until the groups are there again, all CPUs fill the same ways"
         " of a cache, and a noisy neighbour can evict the lines of a container with exclusive CPUs.",
         "Run the role cache, and the role reconcile, which brings them back after each boot. See"
-        " docs/docsite/rst/cache.rst.",
+        " the guide cache of this collection.",
         look=CACHE,
     ),
     Check(
@@ -167,7 +168,7 @@ WARNINGS = (
         "The caches are divided otherwise than they are to be",
         "Masks, mode or CPUs of our groups differ from the settings and the checkpoint. So some exclusive"
         " CPUs share their ways, or others have too few.",
-        "Run the role cache, or wait for the next pass of the role reconcile. See docs/docsite/rst/cache.rst.",
+        "Run the role cache, or wait for the next pass of the role reconcile. See the guide cache of this collection.",
         look=CACHE,
     ),
     Check(
@@ -175,7 +176,7 @@ WARNINGS = (
         WARNING,
         "A resctrl group of a different program has exclusive CPUs, or ways of theirs",
         "What runs in that group fills the ways that were set apart. We leave groups of others alone.",
-        "Give that group other ways or CPUs, or remove it. See docs/docsite/rst/cache.rst.",
+        "Give that group other ways or CPUs, or remove it. See the guide cache of this collection.",
         look=CACHE,
     ),
 )
@@ -186,7 +187,7 @@ NOTES = (
         NOTE,
         "A container was throttled often",
         "It used up its quota in many periods, and the kernel stopped it until the next period began.",
-        "Raise the limit, or let the container run fewer threads at once. See docs/docsite/rst/throttling.rst.",
+        "Raise the limit, or let the container run fewer threads at once. See the guide throttling of this collection.",
         look=THROTTLING,
     ),
     Check(
@@ -196,7 +197,8 @@ NOTES = (
         "If a driver has a queue for each CPU, such as that of NVMe, the kernel manages the interrupts of these queues."
         " The interrupts of a queue occur when a process on its CPUs uses the device. Older kernels show that only by"
         " an error, which the role housekeeping remembers until the next boot.",
-        "Boot with isolcpus=managed_irq, or give the device fewer queues. See docs/docsite/rst/housekeeping.rst.",
+        "Boot with isolcpus=managed_irq, or give the device fewer queues."
+        " See the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -207,7 +209,7 @@ NOTES = (
         " itself without its affinity, and the kernel without the service at boot. When tuned starts again, it isolates"
         " the CPUs that are in its file of variables.",
         "Do what the finding says, such as to set AllowedCPUs= of slices in a drop-in file. See"
-        " docs/docsite/rst/housekeeping.rst.",
+        " the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -218,7 +220,7 @@ NOTES = (
         " reason in cpuset.cpus.partition, as that another cgroup has the same CPUs. A partition that the role"
         " housekeeping has made, and that is none any more, has no reason there.",
         "Do what the reason says, then write the kind of the partition again, or run the role housekeeping again. See"
-        " docs/docsite/rst/housekeeping.rst.",
+        " the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -226,7 +228,7 @@ NOTES = (
         NOTE,
         "The kernel's command line does not fit the reserved CPUs",
         "An argument names wrong CPUs, or is invalid, and then the kernel ignores it.",
-        "Correct the argument, then drain the node and reboot it. See docs/docsite/rst/housekeeping.rst.",
+        "Correct the argument, then drain the node and reboot it. See the guide housekeeping of this collection.",
         look=HOUSEKEEPING,
     ),
     Check(
@@ -267,7 +269,7 @@ NOTES = (
         NOTE,
         "Devices may fill ways of the exclusive CPUs",
         "Network and storage devices write into some ways of the L3 cache themselves, and so evict what is there.",
-        "Give the exclusive CPUs fewer ways. See docs/docsite/rst/cache.rst.",
+        "Give the exclusive CPUs fewer ways. See the guide cache of this collection.",
         look=CACHE,
     ),
     Check(
@@ -276,7 +278,7 @@ NOTES = (
         "A core has CPUs of two kinds, so its class of the cache is that of one of them",
         "Where bandwidth can be limited, both threads of a core may get the lower of their limits. So a core is in one"
         " group as a whole, and a shared CPU beside an exclusive one has its ways, too.",
-        "Set the policy option full-pcpus-only. See docs/docsite/rst/cache.rst.",
+        "Set the policy option full-pcpus-only. See the guide cache of this collection.",
         look=CACHE,
     ),
     Check(
@@ -286,7 +288,7 @@ NOTES = (
         "The group of a process comes before that of its CPU. So a container that its runtime has put into a class has"
         " the ways of that class, also on exclusive CPUs.",
         "Take the class away from the pod (its annotation rdt.resources.beta.kubernetes.io), if its CPUs are to count."
-        " See docs/docsite/rst/cache.rst.",
+        " See the guide cache of this collection.",
         look=CACHE,
     ),
     Check(
@@ -542,7 +544,7 @@ _ALL = (
         WARNING,
         "Two managers of CPUs on the node contradict each other",
         "Each undoes what the other does, or assigns CPUs that the other has assigned. The finding has the details.",
-        "Keep only one of them; the finding says how. See docs/docsite/rst/owners.rst.",
+        "Keep only one of them; the finding says how. See the guide owners of this collection.",
     ),
     Check(
         "program-not-roots",

@@ -24,6 +24,14 @@ _LARGEST = 1 << 20
 _LARGEST_PODS = 1 << 25
 # Of a message that is shown, in characters.
 _LONGEST = 300
+# By the status of HTTP, None where no server answers; others may pass, or are told by the server.
+_NO_SERVER = "set kubelet_kubeconfig to the cluster's kubeconfig on this machine, or do not set %(option)s"
+_REMEDIES = {
+    None: _NO_SERVER,
+    401: _NO_SERVER,
+    403: "give the user of the kubeconfig the right to %(right)s",
+    404: "set kubelet_node_name to the node's name in the cluster",
+}
 
 
 def settings_of_configz(answer: object) -> dict[str, Any]:
@@ -86,7 +94,7 @@ def read_node(node_name: str, server: AskedAPI) -> tuple[dict[str, Any], list[An
     where = "the pods of the node %s, as the API server gives them" % node_name
     listed = _read(_Asked(where, option, "list pods of all namespaces"), server, pods, _LARGEST_PODS)
     if not isinstance(found, dict) or not isinstance(listed, dict) or not isinstance(listed.get("items"), list):
-        raise NodeError("is no list of pods", where)
+        raise NodeError("is not a list of pods", where)
     return found, listed["items"]
 
 
@@ -126,7 +134,7 @@ def _read(asked: _Asked, server: AskedAPI, ask: Callable[[Any], Any], largest: i
     except Exception as error:  # pylint: disable=broad-exception-caught
         status = getattr(error, "status", None)
         what = _answer_of(error) if status else "%s: %s" % (type(error).__name__, str(error)[:_LONGEST])
-        remedy = "give the user of the kubeconfig the right to %s" % asked.right if status == 403 else ""
+        remedy = _REMEDIES.get(status, "") % asked._asdict()
         raise NodeError("cannot be read: %s" % what, where, remedy) from error
 
 

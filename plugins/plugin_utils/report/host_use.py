@@ -81,7 +81,7 @@ def host_use_of(given: Mapping[str, Any], cpus: int, reserved: ReservedAmounts) 
 
 
 def cpu_count(text: object) -> int:
-    """How many CPUs are in a list; none where it is no list."""
+    """How many CPUs are in a list; none where it is not a list."""
     try:
         return len(CPUSet.parse(line(text or "")))
     except InputError:

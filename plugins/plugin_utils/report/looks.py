@@ -84,7 +84,7 @@ def arguments_of(
 def kept(look: str, answer: object) -> dict[str, Any]:
     """What a result file has of the answer to a look: plain data, with `failed` and `msg` where there is none."""
     if not isinstance(answer, Mapping):
-        return {"failed": True, "msg": "the answer of the node is no mapping"}
+        return {"failed": True, "msg": "the answer of the node is not a mapping"}
     if answer.get("unreachable"):
         return {"failed": True, "msg": answer.get("msg", "the node could not be reached")}
     try:

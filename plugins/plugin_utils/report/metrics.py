@@ -153,7 +153,7 @@ def _of_pools(nodes: Iterable[MeasuredNode]) -> Iterator[tuple[str, Mapping[str,
 
 
 def _cpus(text: str) -> int:
-    """How many CPUs are in a list; none where it is no list."""
+    """How many CPUs are in a list; none where it is not a list."""
     try:
         return len(CPUSet.parse(text))
     except InputError:

@@ -45,7 +45,7 @@ def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, st
 
 def _checked(waiver: object, where: str) -> dict[str, str]:
     if not isinstance(waiver, dict):
-        raise InputError("%r is no mapping" % (waiver,), where, "give check, reason and until")
+        raise InputError("%r is not a mapping" % (waiver,), where, "give check, reason and until")
     unknown = sorted(str(key) for key in waiver if key not in _KEYS)
     if unknown:
         raise InputError("has the unknown key %s" % unknown[0], where, instead(unknown[0], sorted(_KEYS)))

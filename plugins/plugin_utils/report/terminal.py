@@ -127,15 +127,19 @@ def folded(nodes: Iterable[ReportedNode]) -> list[Fold]:
 def _merged(state: str, checks: Sequence[str], parts: Sequence[tuple[_Said, Sequence[ReportedNode]]]) -> Fold:
     nodes = [node for _key, alike in parts for node in alike]
     messages = dict.fromkeys(message for (_state, message, _rows), _nodes in parts)
-    said = _said(next(iter(messages)), nodes)
-    if len(messages) > 1:
-        said = "%d messages, as: %s" % (len(messages), said)
+    shown = [_said(message, nodes) for message in messages]
+    said = "; ".join([*shown[:_MOST_TEXTS], *_more(shown)])
     rows = []
     for check in checks:
         cells = [row[1:] for (_state, _message, found), _nodes in parts for row in found if row[0] == check]
         columns = zip_longest(*dict.fromkeys(cells), fillvalue="")
         rows.append((check, *(_common(list(dict.fromkeys(column))) for column in columns)))
     return Fold([line(node["host"]) for node in nodes], line(state), said, _limited(rows))
+
+
+def _more(texts: Sequence[str]) -> list[str]:
+    others = len(texts) - _MOST_TEXTS
+    return ["and %s" % counted(others, "other message")] if others > 0 else []
 
 
 def _common(values: Sequence[str]) -> str:

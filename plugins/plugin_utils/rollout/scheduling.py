@@ -124,7 +124,7 @@ def _holds(requirement: Mapping[str, Any], found: Mapping[str, object]) -> bool:
     value = found.get(requirement.get("key", ""))
     try:
         return holds is not None and holds(value, requirement.get("values") or ())
-    except MALFORMED:  # such as a label that is no number
+    except MALFORMED:  # such as a label that is not a number
         return False
 
 

@@ -111,7 +111,7 @@ def read_trace(data: object) -> Trace:
     """Read a trace. Raises InputError, which names the pod and the field."""
     try:
         if not isinstance(data, Mapping):
-            raise InputError("is no mapping")
+            raise InputError("is not a mapping")
         if data.get("version") != VERSION:
             raise InputError("version %r is not known" % data.get("version"), remedy="give version %d" % VERSION)
         duration = _number(data.get("duration"), "duration", 1, _MOST_SECONDS)
@@ -131,7 +131,7 @@ def read_trace(data: object) -> Trace:
 def _pod(row: object, number: int, duration: float) -> TracePod:
     where = "pods[%d]" % number
     if not isinstance(row, Mapping):
-        raise InputError("is no mapping", where)
+        raise InputError("is not a mapping", where)
     try:
         qos_class = row.get("qosClass")
         if qos_class not in (GUARANTEED, BURSTABLE, BEST_EFFORT):
@@ -140,7 +140,7 @@ def _pod(row: object, number: int, duration: float) -> TracePod:
         leaves = _number(row.get("leaves", duration), "leaves", arrives, duration)
         cpu = millis(row.get("cpu", 0))
         if not 0 <= cpu <= 1000 * _MOST_THREADS or bool(cpu) is (qos_class == BEST_EFFORT):
-            raise InputError("%s does not go with the class %s" % (row.get("cpu", 0), qos_class), "cpu")
+            raise InputError("%s is not possible in the class %s" % (row.get("cpu", 0), qos_class), "cpu")
         name, load = _text(row.get("name"), "name"), _load(row.get("load"))
         pod = TracePod(name, qos_class, cpu, 0, arrives, leaves, load, _resources(row.get("resources"), qos_class))
         if row.get("containers") is not None:
@@ -173,7 +173,7 @@ def _resources(data: object, qos_class: str) -> Mapping[str, int]:
     if data is None:
         return MappingProxyType({})
     if not isinstance(data, Mapping) or "cpu" in data or len(data) > _MOST_RESOURCES:
-        raise InputError("is no mapping of resources beside cpu, of at most %d" % _MOST_RESOURCES, "resources")
+        raise InputError("is not a mapping of resources beside cpu, of at most %d" % _MOST_RESOURCES, "resources")
     found = {}
     for name, quantity in data.items():
         place = "resources.%s" % _text(name, "resources")
@@ -182,7 +182,7 @@ def _resources(data: object, qos_class: str) -> Mapping[str, int]:
         except InputError as error:
             raise error.within(place) from error
         if amount < 0 or (name == "memory" and bool(amount) is (qos_class == BEST_EFFORT)):
-            raise InputError("%s does not go with the class %s" % (quantity, qos_class), place)
+            raise InputError("%s is not possible in the class %s" % (quantity, qos_class), place)
     return found
 
 
@@ -202,14 +202,14 @@ def _load(rows: object) -> Load:
 
 def _list(data: object, where: str, most: int) -> Sequence[Any]:
     if not isinstance(data, (list, tuple)) or len(data) > most:
-        raise InputError("is no list of at most %d" % most, where)
+        raise InputError("is not a list of at most %d" % most, where)
     return data
 
 
 def _number(value: Any, where: str, least: float, most: float) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or not least <= value <= most:
-        raise InputError("%r is no number from %g to %g" % (value, least, most), where)
+        raise InputError("%r is not a number from %g to %g" % (value, least, most), where)
     return float(value)
 
 

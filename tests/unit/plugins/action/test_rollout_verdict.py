@@ -492,8 +492,8 @@ def test_no_order_where_the_impact_stops_the_change() -> None:
     ("hosts", "given", "said"),
     [
         ({"a": {}, "b": {"kubeconfig": "other"}}, {}, "cpu_manager_serial: is auto, and these hosts are of several"),
-        ({"a": {}}, {"drain_seconds": -1}, "drain_seconds: -1 is no number of seconds from 0 to 86400"),
-        ({"a": {}}, {"drain_seconds": 86401}, "drain_seconds: 86401 is no number of seconds"),
+        ({"a": {}}, {"drain_seconds": -1}, "drain_seconds: -1 is not a number of seconds from 0 to 86400"),
+        ({"a": {}}, {"drain_seconds": 86401}, "drain_seconds: 86401 is not a number of seconds"),
     ],
 )
 def test_an_order_that_cannot_be_found(hosts: Any, given: Any, said: str) -> None:

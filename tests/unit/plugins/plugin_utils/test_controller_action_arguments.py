@@ -30,7 +30,7 @@ def test_values_are_as_ansible_makes_them() -> None:
         ({"forms": "jsn"}, "forms: 'jsn' is not possible; did you mean json?"),
         ({"secnds": 1}, "secnds: there is no such option; did you mean seconds?"),
         # Of this Ansible itself makes an exception.
-        ({"plan": 4}, "plan: 4 is no mapping; write it as {name: value}"),
+        ({"plan": 4}, "plan: 4 is not a mapping; write it as {name: value}"),
     ],
 )
 def test_what_is_wrong_is_told(given: dict[str, Any], message: str) -> None:
@@ -39,6 +39,6 @@ def test_what_is_wrong_is_told(given: dict[str, Any], message: str) -> None:
 
 def test_options_are_called_as_the_caller_wants() -> None:
     wrong = validated(OPTIONS, {"seconds": "soon"}, name_of=lambda name: "my_" + name)[1]
-    assert str(wrong) == "my_seconds: 'soon' is no whole number; write one such as 2"
+    assert str(wrong) == "my_seconds: 'soon' is not a whole number; write one such as 2"
     # What is no mapping names nothing.
     assert validated(OPTIONS, {"seconds": 1}, "seconds")[1] is None

@@ -57,7 +57,7 @@ def test_what_is_right_is_not_named() -> None:
         ({"kubelet_reserved_system_cpus": "0", "kubelet_reservation": {"count": 1}}, "exclude each other; remove one"),
         ({"housekeeping_layers": ["interupts"]}, "housekeeping_layers: "),
         ({"drift_report_fail_on": "always"}, "drift_report_fail_on: "),
-        ({"kubelet_verify_seconds": "long"}, "kubelet_verify_seconds: 'long' is no number"),
+        ({"kubelet_verify_seconds": "long"}, "kubelet_verify_seconds: 'long' is not a number"),
         (
             {"drift_report_waivers": [WAIVER, {**WAIVER, "until": "soon"}]},
             "drift_report_waivers[1].until: 'soon' is not a date",
@@ -103,7 +103,7 @@ BOMB = "a0: &a0 [x, x, x, x]\n" + "".join("a%d: &a%d [%s]\n" % (n, n, "*a%d, " %
 def test_of_a_file_that_is_none_it_says_so(tmp_path: Path) -> None:
     files = {
         "tab.yml": ("a:\n\t- b\n", "it cannot be read: "),
-        "list.yml": ("- a\n", "it is no mapping of variables"),
+        "list.yml": ("- a\n", "it is not a mapping of variables"),
         "empty.yml": ("", None),
         "vault.yml": ("$ANSIBLE_VAULT;1.1;AES256\n6162\n", None),
         "tags.yml": ("kubelet_drain: !vault |\n  $ANSIBLE_VAULT;1.1\nkubelet_service: !unsafe 'x{{'\n", None),

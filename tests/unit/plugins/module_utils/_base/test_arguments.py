@@ -61,22 +61,22 @@ def test_what_is_right(given: dict[str, Any]) -> None:
         ({"policy": "statc"}, "my_policy: 'statc' is not possible; did you mean static?"),
         ({"policy": 7}, "my_policy: '7' is not possible; take one of none, static"),
         ({"forms": ["htm", "json"]}, "my_forms: 'htm' is not possible; did you mean html?"),
-        ({"forms": {"html": True}}, "my_forms: {'html': True} is no list; write it as [first, second]"),
-        ({"plan": ["count"]}, "my_plan: ['count'] is no mapping; write it as {name: value}"),
+        ({"forms": {"html": True}}, "my_forms: {'html': True} is not a list; write it as [first, second]"),
+        ({"plan": ["count"]}, "my_plan: ['count'] is not a mapping; write it as {name: value}"),
         ({"plan": {"count": 1, "share": 2}}, "my_plan.count and my_plan.share exclude each other; remove one"),
-        ({"count": "two"}, "my_count: 'two' is no whole number; write one such as 2"),
-        ({"period": "soon"}, "my_period: 'soon' is no number; write one such as 0.5"),
+        ({"count": "two"}, "my_count: 'two' is not a whole number; write one such as 2"),
+        ({"period": "soon"}, "my_period: 'soon' is not a number; write one such as 0.5"),
         ({"drain": "perhaps"}, "my_drain: 'perhaps' is neither true nor false; write one of these"),
-        ({"numbers": [1, "b"]}, "my_numbers[1]: 'b' is no whole number; write one such as 2"),
+        ({"numbers": [1, "b"]}, "my_numbers[1]: 'b' is not a whole number; write one such as 2"),
         ({"steps": [{"share": 1}, {"cpus": 1}]}, "my_steps[1].share: is missing; set it"),
-        ({"secret": "hunter2"}, "my_secret: the value is no whole number; write one such as 2"),
-        ({"count": "9" * 100 + "x"}, "my_count: '%s … is no whole number; write one such as 2" % ("9" * 59)),
+        ({"secret": "hunter2"}, "my_secret: the value is not a whole number; write one such as 2"),
+        ({"count": "9" * 100 + "x"}, "my_count: '%s … is not a whole number; write one such as 2" % ("9" * 59)),
         # Each in a line of its own.
         (
             {"count": "two", "policy": "statc"},
             (
                 "my_policy: 'statc' is not possible; did you mean static?\n"
-                "my_count: 'two' is no whole number; write one such as 2"
+                "my_count: 'two' is not a whole number; write one such as 2"
             ),
         ),
     ],

@@ -147,7 +147,7 @@ def test_each_latency_that_matches_counts() -> None:
     ("pattern", "what"),
     [
         ("nothing ([0-9]+)", "prints no time: nothing matches"),
-        ("(warm-up)", "prints the time 'warm-up', which is no number above 0"),
+        ("(warm-up)", "prints the time 'warm-up', which is not a number above 0"),
         ("9(0)0", "prints the time '0'"),
     ],
 )
@@ -160,10 +160,10 @@ def test_an_output_without_a_time_is_refused(pattern: str, what: str) -> None:
     ("given", "what"),
     [
         ({"victm": {"command": ["a"]}}, "victm is none of the workloads: victim, aggressor, compute, memory"),
-        ({"victim": {"command": "a b"}}, "workloads.victim: its command is no list of words"),
-        ({"victim": {"command": []}}, "its command is no list of words"),
-        ({"victim": {"command": [1]}}, "its command is no list of words"),
-        ({"victim": ["a"]}, "is no mapping"),
+        ({"victim": {"command": "a b"}}, "workloads.victim: its command is not a list of words"),
+        ({"victim": {"command": []}}, "its command is not a list of words"),
+        ({"victim": {"command": [1]}}, "its command is not a list of words"),
+        ({"victim": ["a"]}, "is not a mapping"),
         ({"victim": {"command": ["a"], "cwd": "/"}}, "cwd is none of its keys"),
         ({"victim": {"command": ["a"], "unit": "min"}}, "unit min is none of s, ms, us, ns"),
         ({"victim": {"command": ["a"], "time_pattern": "("}}, "is no regular expression"),

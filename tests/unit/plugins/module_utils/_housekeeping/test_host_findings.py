@@ -184,7 +184,7 @@ def balance(banned: str | None, is_running: bool = True, problem: str = "") -> I
         # It leaves alone what the kernel was booted to isolate.
         (balance(None), "2-7", ""),
         (balance(None, is_running=False), "", ""),
-        (balance(None, problem="is no list"), "", ""),
+        (balance(None, problem="is not a list"), "", ""),
     ],
 )
 def test_irqbalance(irqbalance: Irqbalance | None, isolated: str, elsewhere: str) -> None:

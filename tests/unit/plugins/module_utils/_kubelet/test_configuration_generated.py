@@ -98,7 +98,7 @@ def test_changes_change_what_they_say_and_nothing_else(text: str, changes: Chang
     start = KubeletConfiguration.parse(text)
     expected = expected_values(start.values, changes)
     if expected is None:
-        with pytest.raises(ConfigurationError, match="is no mapping"):
+        with pytest.raises(ConfigurationError, match="is not a mapping"):
             start.with_changes(changes)
         return
     result = start.with_changes(changes)

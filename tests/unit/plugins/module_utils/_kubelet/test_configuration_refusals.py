@@ -86,7 +86,7 @@ def test_changes_that_no_file_can_hold(path: Any, value: Any, message: str) -> N
 
 
 def test_a_path_through_something_that_is_no_mapping() -> None:
-    with pytest.raises(ConfigurationError, match=r"/x: clusterDNS is no mapping, found \['10.96.0.10'\]"):
+    with pytest.raises(ConfigurationError, match=r"/x: clusterDNS is not a mapping, found \['10.96.0.10'\]"):
         KubeletConfiguration.parse(KUBEADM, source="/x").with_changes({("clusterDNS", "cpu"): "1"})
     assert changed(KUBEADM, {("clusterDNS", "cpu"): REMOVE, ("cgroupDriver", "x", "y"): REMOVE}) == KUBEADM
 

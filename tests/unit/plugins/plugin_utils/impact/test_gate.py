@@ -112,7 +112,7 @@ def test_a_waiver_of_nobody_is_told() -> None:
 @pytest.mark.parametrize(
     ("waiver", "said"),
     [
-        (7, "waivers[0]: 7 is no mapping"),
+        (7, "waivers[0]: 7 is not a mapping"),
         ({**WAIVER, "utnil": 1}, "waivers[0]: has the unknown key utnil"),
         ({**WAIVER, "reason": ""}, "waivers[0]: has no reason"),
         ({**WAIVER, "until": "soon"}, "waivers[0].until: 'soon' is not a date"),

@@ -186,9 +186,19 @@ def test_a_node_name_leads_nowhere_else(kubeconfig: str) -> None:
     assert Server.asked == [PATH % "..%2F..%2Fsecrets"]
 
 
+NO_SERVER = (
+    "set kubelet_kubeconfig to the cluster's kubeconfig on this machine, or do not set drift_report_ask_kubelets"
+)
+
+
 @pytest.mark.parametrize(
     ("status", "remedy"),
-    [(401, ""), (403, "give the user of the kubeconfig the right to get nodes/proxy"), (404, ""), (503, "")],
+    [
+        (401, NO_SERVER),
+        (403, "give the user of the kubeconfig the right to get nodes/proxy"),
+        (404, "set kubelet_node_name to the node's name in the cluster"),
+        (503, ""),
+    ],
 )
 def test_an_api_server_that_refuses(kubeconfig: str, status: int, remedy: str) -> None:
     answer("worker-3", status, {"kind": "Status"})
@@ -284,9 +294,9 @@ def test_a_node_and_its_pods_are_read(kubeconfig: str) -> None:
         (NODE, 404, b"{}", "the node worker-3, as the API server gives it: cannot be read: HTTP status 404"),
         (NODE, 403, b"{}", "give the user of the kubeconfig the right to get nodes"),
         (PODS, 403, b"{}", "give the user of the kubeconfig the right to list pods of all namespaces"),
-        (PODS, 200, b"[]", "is no list of pods"),
-        (PODS, 200, b'{"items": {}}', "is no list of pods"),
-        (NODE, 200, b"[]", "is no list of pods"),
+        (PODS, 200, b"[]", "is not a list of pods"),
+        (PODS, 200, b'{"items": {}}', "is not a list of pods"),
+        (NODE, 200, b"[]", "is not a list of pods"),
         (PODS, 200, b"{", "the pods of the node worker-3, as the API server gives them: cannot be read: "),
     ],
 )

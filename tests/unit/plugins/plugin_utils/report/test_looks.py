@@ -107,7 +107,7 @@ def test_a_file_has_the_answer_without_what_is_of_ansible_and_what_is_much() -> 
         ({"unreachable": True, "msg": "no route"}, "no route"),
         ({"unreachable": True}, "the node could not be reached"),
         ({"failed": True, "msg": "no root"}, "no root"),
-        (["x"], "the answer of the node is no mapping"),
+        (["x"], "the answer of the node is not a mapping"),
         (
             {"notes": ["x" * (5 << 20)]},
             "the answer of the node cannot be written: it has 5242895 characters, more than that of any real node",

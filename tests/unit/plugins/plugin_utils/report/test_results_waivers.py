@@ -48,9 +48,9 @@ def test_every_check_can_be_waived(check: str) -> None:
 @pytest.mark.parametrize(
     ("waiver", "where", "what", "remedy"),
     [
-        ("policy-differs", "drift_waivers[1]", "'policy-differs' is no mapping", "give check, reason and until"),
-        (None, "drift_waivers[1]", "None is no mapping", "give check, reason and until"),
-        (("a", "b"), "drift_waivers[1]", "('a', 'b') is no mapping", "give check, reason and until"),
+        ("policy-differs", "drift_waivers[1]", "'policy-differs' is not a mapping", "give check, reason and until"),
+        (None, "drift_waivers[1]", "None is not a mapping", "give check, reason and until"),
+        (("a", "b"), "drift_waivers[1]", "('a', 'b') is not a mapping", "give check, reason and until"),
         ({}, "drift_waivers[1]", "has no check", "give check, reason and until"),
         ({**GOOD, "reason": ""}, "drift_waivers[1]", "has no reason", "give check, reason and until"),
         ({**GOOD, "until": None}, "drift_waivers[1]", "has no until", "give check, reason and until"),

@@ -261,6 +261,13 @@ def test_a_large_fleet_is_a_short_table(alike: bool) -> None:
     assert (" values, as 0-" in text) is not alike
 
 
+def test_of_many_nodes_the_messages_that_differ_are_shown() -> None:
+    """One of them in place of all would be taken for what is wrong with each."""
+    nodes = [node("worker-%d" % number, "failed", message="reason %d" % number) for number in range(200)]
+    (failed,) = folded(nodes)
+    assert failed.message == "reason 0; reason 1; reason 2; reason 3; reason 4; and 195 other messages"
+
+
 def test_rows_that_still_do_not_fit_are_counted() -> None:
     nodes = []
     for number in range(1, 1000):

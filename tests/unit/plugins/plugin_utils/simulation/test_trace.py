@@ -65,12 +65,12 @@ def with_resources(resources: Any, qos_class: str = "Guaranteed") -> dict[str, A
 @pytest.mark.parametrize(
     ("resources", "qos_class", "said"),
     [
-        ([], "Guaranteed", "resources: is no mapping of resources beside cpu, of at most 20"),
-        ({"cpu": "1"}, "Guaranteed", "resources: is no mapping of resources beside cpu, of at most 20"),
-        ({str(number): 1 for number in range(21)}, "Guaranteed", "resources: is no mapping of resources"),
+        ([], "Guaranteed", "resources: is not a mapping of resources beside cpu, of at most 20"),
+        ({"cpu": "1"}, "Guaranteed", "resources: is not a mapping of resources beside cpu, of at most 20"),
+        ({str(number): 1 for number in range(21)}, "Guaranteed", "resources: is not a mapping of resources"),
         ({"memory": "much"}, "Guaranteed", "resources.memory: "),
-        ({"memory": "-1"}, "Guaranteed", "resources.memory: -1 does not go with the class Guaranteed"),
-        ({"memory": "1Gi"}, "BestEffort", "resources.memory: 1Gi does not go with the class BestEffort"),
+        ({"memory": "-1"}, "Guaranteed", "resources.memory: -1 is not possible in the class Guaranteed"),
+        ({"memory": "1Gi"}, "BestEffort", "resources.memory: 1Gi is not possible in the class BestEffort"),
     ],
 )
 def test_what_is_wrong_with_resources(resources: Any, qos_class: str, said: str) -> None:
@@ -108,7 +108,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no number": (lambda data: data.update(duration=True), "duration"),
     "no end": (lambda data: data.update(duration=float("nan")), "duration"),
     "pods": (lambda data: data.update(pods={}), "pods"),
-    "no pod": (lambda data: data["pods"].append("db"), r"pods\[2\]: is no mapping"),
+    "no pod": (lambda data: data["pods"].append("db"), r"pods\[2\]: is not a mapping"),
     "twice": (lambda data: data["pods"][0].update(name="db"), "two pods are named db"),
     "name": (lambda data: data["pods"][0].update(name="a\nb"), r"pods\[0\]: name"),
     "class": (lambda data: data["pods"][0].update(qosClass="Best"), r"pods\[0\]: qosClass"),
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_refused_by_its_place(damage: str) -> None:
 
 
 def test_no_mapping() -> None:
-    with pytest.raises(InputError, match="is no mapping"):
+    with pytest.raises(InputError, match="is not a mapping"):
         read_trace([DATA])
 
 
