@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from ansible.errors import AnsibleFilterError
 
@@ -25,13 +25,23 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
     return filter_
 
 
+def manifests(text: str, where: str) -> list[Any]:
+    """The manifests in a text. Raises InputError where it has none, or something else; where: the name of its file."""
+    documents = read_documents(text, where)
+    if not documents:
+        raise InputError("there is nothing in it", where, "give a file with pods, or with what makes pods")
+    if not all(isinstance(document, Mapping) for document in documents):
+        raise InputError("not all of it are manifests", where, "give objects of Kubernetes, as kubectl prints them")
+    return documents
+
+
 class FilterModule:
     """The filters of this collection that look at pods."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Their names and functions."""
         filters: dict[str, Callable[..., Any]] = {
-            "manifests": read_documents,
+            "manifests": manifests,
             "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),
             "pod_identities": identities,
         }

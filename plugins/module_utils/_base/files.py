@@ -27,6 +27,7 @@ from .tree import ACLS, Tree, fault_of, not_obeyed, own_ids
 _BACKUP = re.compile(r"(?P<name>.+)\.(?P<stamp>\d{8}T\d{6}Z)(?:\.(?P<number>[1-9]\d{0,8}))?~", re.ASCII | re.DOTALL)
 _MODE_ABOVE, _MODE_OF_ROOTS = 0o755, 0o700
 _NOT_PERMITTED = "write it as root (become: true)"
+_IN_ITS_PLACE = "a file is in the place of its directory: name another one, or move that file, and run again"
 _REMEDIES = {
     errno.EACCES: _NOT_PERMITTED,
     errno.EPERM: _NOT_PERMITTED,
@@ -34,6 +35,8 @@ _REMEDIES = {
     errno.EDQUOT: "make room in the quota of its owner, and run again",
     errno.EROFS: "mount its file system for writing, and run again",
     errno.ENOENT: "make its directory, and run again",
+    errno.EEXIST: _IN_ITS_PLACE,
+    errno.ENOTDIR: _IN_ITS_PLACE,
     errno.EBUSY: "something is mounted in its place: unmount that, and run again",
 }
 

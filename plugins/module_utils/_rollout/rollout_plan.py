@@ -76,7 +76,7 @@ from .._node.start_check import (
     with_states,
 )
 from .._owners import owners
-from .._owners.conflicts import refusals
+from .._owners.conflicts import check_allowed, refusals
 from ..cpuset import CPUSet
 from ..policy.hints import POD, RESTRICTED, SINGLE_NUMA_NODE
 from ..state.acceptance import STATIC, CPUManagerConfig, readable
@@ -806,7 +806,7 @@ def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, A
         parameters["drain"],
         parameters["discard_assignments"],
         parameters["manage_service"],
-        tuple(parameters["allow_owners"]),
+        tuple(sorted(check_allowed(parameters["allow_owners"]))),
         parameters["overwrite_edited"],
     )
     runtime = None

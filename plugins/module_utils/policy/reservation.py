@@ -81,11 +81,9 @@ def check_is_text(value: object) -> None:
     what, remedy = "%r is not a text" % (value,), 'write the CPUs as one text, as in "0-1,24-25"'
     if isinstance(value, int) and not isinstance(value, bool):
         what = "the number %d can mean CPU %d or %s" % (value, value, counted(value, "CPU"))
-        remedy = 'write "%d" in quotes for the CPU, or %s: {count: %d} for so many CPUs' % (
-            value,
-            option("reservation"),
-            value,
-        )
+        remedy = 'write "%d" in quotes for the CPU' % value
+        # At least one CPU is reserved.
+        remedy += ", or %s: {count: %d} for so many CPUs" % (option("reservation"), value) if value > 0 else ""
     raise InputError(what, option("reserved_system_cpus"), remedy)
 
 
