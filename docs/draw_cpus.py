@@ -53,7 +53,7 @@ PANELS = {
 
 
 def core(name: str) -> Any:
-    """A file of the core, without installing the collection."""
+    """Return a file of the core, without installing the collection."""
     sys.path.insert(0, str(CORE))
     try:
         return importlib.import_module("module_utils." + name)
@@ -62,7 +62,7 @@ def core(name: str) -> Any:
 
 
 def answers(panel: Panel) -> tuple[dict[int, str], list[str]]:
-    """({CPU: whose it is}, a line for each pod), by the static policy."""
+    """Return ({CPU: whose it is}, a line for each pod), by the static policy."""
     cpusets, pods_of, static = core("cpuset"), core("_containers.pods"), core("policy.static")
     topology = core("topology.kubelet_view").kubelet_view(core("topology.description").describe_machine(MACHINE))
     options = core("policy.options").StaticOptions(**dict.fromkeys(panel.options, True))
@@ -87,7 +87,7 @@ def answers(panel: Panel) -> tuple[dict[int, str], list[str]]:
 
 
 def draw(panels: tuple[Panel, ...]) -> str:
-    """The picture, as the text of an SVG file: one machine below the other."""
+    """Return the picture, as the text of an SVG file: one machine below the other."""
     drawn, top, width = [], MARGIN, 0
     for panel in panels:
         parts, right, top = draw_panel(panel, top)
@@ -106,7 +106,7 @@ def draw(panels: tuple[Panel, ...]) -> str:
 
 
 def draw_panel(panel: Panel, top: int) -> tuple[list[str], int, int]:
-    """(the elements of one machine, its right edge, its lower edge)"""
+    """Return (the elements of one machine, its right edge, its lower edge)"""
     owners, lines = answers(panel)
     names = [name for name, _count in panel.pods]
     topology = core("topology.description").describe_machine(MACHINE)
@@ -133,7 +133,7 @@ def draw_panel(panel: Panel, top: int) -> tuple[list[str], int, int]:
 
 
 def draw_cpu(x: int, y: int, cpu: int, owner: str, names: list[str]) -> list[str]:
-    """A thread of a core: its number, and whose it is."""
+    """Return a thread of a core: its number, and whose it is."""
     color = RESERVED if owner == "reserved" else COLORS[names.index(owner)] if owner else SHARED
     sign = {"reserved": "R"}.get(owner, owner)
     return [
@@ -159,7 +159,7 @@ def text(x: int, y: int, words: str, more: str = "") -> str:
 
 
 def pictures() -> dict[str, str]:
-    """{name of the file: text}"""
+    """Return {name of the file: text}"""
     return {name: draw(panels) for name, panels in PANELS.items()}
 
 

@@ -25,13 +25,13 @@ COLORS = ("#e8eef7", "#f3f6fb")
 
 
 def levels(page: str) -> list[tuple[str, list[str]]]:
-    """(what the level is, its packages) of each row of the first table, from the top."""
+    """Return (what the level is, its packages) of each row of the first table, from the top."""
     table = page.partition(HEADING)[2].partition("\n\n")[0]
     return [(" ".join(title.split()), re.findall("``([^`]+)``", packages)) for title, packages in ROW.findall(table)]
 
 
 def draw(page: str) -> str:
-    """The picture, as the text of an SVG file."""
+    """Return the picture, as the text of an SVG file."""
     parts: list[str] = []
     top = GAP
     for number, (title, packages) in enumerate(levels(page)):

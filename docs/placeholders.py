@@ -34,35 +34,35 @@ _PLAIN_LABELS = ("get", "replace", "rstrip", "value")
 
 
 def shown(template: str) -> str:
-    """A template as people read it."""
+    """Return a template as people read it."""
     return PLACEHOLDER.sub(lambda match: "<%s>" % match.group(1), template)
 
 
 def is_in(template: str, text: str) -> bool:
-    """Whether a text, with single spaces, has what a template can become."""
+    """Return whether a text, with single spaces, has what a template can become."""
     longest, compiled = _pattern(template)
     return longest in text and compiled.search(text) is not None
 
 
 def becomes(template: str, text: str) -> bool:
-    """Whether a text, with single spaces, is what a template can become."""
+    """Return whether a text, with single spaces, is what a template can become."""
     return _pattern(template)[1].fullmatch(text) is not None
 
 
 @lru_cache(maxsize=None)
 def _pattern(template: str) -> tuple[str, re.Pattern[str]]:
-    """(the longest part that is no placeholder, all parts)"""
+    """Return (the longest part that is no placeholder, all parts)"""
     literals = [" ".join((part + "|").split())[:-1] for part in PLACEHOLDER.split(template)[::2]]
     return max(literals, key=len), re.compile(".*".join(map(re.escape, literals)), re.DOTALL)
 
 
 def words(template: str) -> int:
-    """How many letters of a template are no placeholder."""
+    """Return how many letters of a template are no placeholder."""
     return sum(map(str.isalpha, PLACEHOLDER.sub("", template)))
 
 
 def renamed(text: str, name: str) -> str:
-    """What is nothing but a placeholder is called as the variable is."""
+    """Return what is nothing but a placeholder is called as the variable is."""
     match = PLACEHOLDER.fullmatch(text)
     if match is None or (name in _PLAIN_NAMES and match.group(1) not in _PLAIN_LABELS):
         return text
@@ -74,7 +74,7 @@ def label(name: str) -> str:
 
 
 def label_of(node: ast.expr) -> str:
-    """What a placeholder is called."""
+    """Return what a placeholder is called."""
     if isinstance(node, ast.Name):
         return label(node.id)
     if isinstance(node, ast.Attribute):

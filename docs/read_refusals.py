@@ -83,7 +83,7 @@ class Refusal(NamedTuple):
 
 
 def refusals() -> list[Refusal]:
-    """All of them, in the order of files and lines."""
+    """Return all of them, in the order of files and lines."""
     files = sorted({path for source in SOURCES for path in CORE.glob(source)})
     return [refusal for path in files for refusal in _refusals_of(module_of(path))]
 
@@ -117,7 +117,7 @@ def _top_of(path: Path, line: int) -> str:
 
 
 def _made(call: ast.Call, scope: Scope) -> dict[str, tuple[str, ...]] | None:
-    """The parts of the refusal that a call makes, {name: values}; None where it makes none."""
+    """Return the parts of the refusal that a call makes, {name: values}; None where it makes none."""
     name = name_of(call.func)
     if name in MAKERS:
         arguments = dict(zip(MAKERS[name], call.args))
@@ -140,7 +140,8 @@ def _made(call: ast.Call, scope: Scope) -> dict[str, tuple[str, ...]] | None:
 
 @lru_cache(maxsize=None)
 def _maker_in(path: Path, name: str) -> tuple[ast.Call, Scope] | None:
-    """The call in a function that makes a refusal of the text that the function is given; None for other functions."""
+    """Return the call in a function that makes a refusal of the text that the function is given; None for other
+    functions."""
     module = module_of(path)
     function = module.functions[name]
     if "text" not in {argument.arg for argument in function.args.args}:

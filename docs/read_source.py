@@ -40,7 +40,7 @@ class Scope(NamedTuple):
     depth: int = 0
 
     def above(self, number: int, level: int) -> Scope:
-        """The scope of the statement with this number in the block of this level."""
+        """Return the scope of the statement with this number in the block of this level."""
         statements = self.blocks[level][0]
         return self._replace(blocks=((statements, number), *self.blocks[level + 1 :]))
 
@@ -62,7 +62,7 @@ def module_of(path: Path) -> Module:
 
 
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """(name, value) of an assignment; of `a, b = c, d` both."""
+    """Yield (name, value) of an assignment; of `a, b = c, d` both."""
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         targets, value = [statement.target], statement.value
     elif isinstance(statement, ast.Assign):
@@ -80,7 +80,7 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 
 
 def statements_of(body: Sequence[ast.stmt], outer: Blocks = ()) -> Iterator[tuple[ast.stmt, Blocks]]:
-    """All statements of a block and of those inside of it, with where they stand; a function begins anew."""
+    """Yield all statements of a block and of those inside of it, with where they stand; a function begins anew."""
     for number, statement in enumerate(body):
         blocks = ((body, number), *outer)
         yield statement, blocks
@@ -91,7 +91,7 @@ def statements_of(body: Sequence[ast.stmt], outer: Blocks = ()) -> Iterator[tupl
 
 @lru_cache(maxsize=None)
 def calls_of(path: Path) -> list[tuple[ast.Call, Scope]]:
-    """All calls of a file, with where they stand."""
+    """Return all calls of a file, with where they stand."""
     module = module_of(path)
     return [
         (node, Scope(module, blocks))
@@ -127,7 +127,7 @@ def function_of(name: ast.expr, module: Module) -> tuple[Module, ast.FunctionDef
 
 
 def _method(name: str, owner: str, module: Module) -> tuple[Module, ast.FunctionDef] | None:
-    """A function of an imported module, or a method of a class of one that is imported for its functions."""
+    """Return a function of an imported module, or a method of a class of one that is imported for its functions."""
     files = (
         [module.imports[owner][0]] if owner in module.imports else [file for file, _there in module.imports.values()]
     )

@@ -22,7 +22,7 @@ _DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[a-z])")
 
 
 def arguments_of(function: ast.FunctionDef, call: ast.Call, scope: Scope) -> dict[str, tuple[str, ...]]:
-    """The values of a function's parameters in a call."""
+    """Return the values of a function's parameters in a call."""
     names = [argument.arg for argument in function.args.args]
     names = names[1:] if names[:1] in (["self"], ["cls"]) else names
     given = dict(zip(reversed(names), reversed(function.args.defaults)))
@@ -32,7 +32,7 @@ def arguments_of(function: ast.FunctionDef, call: ast.Call, scope: Scope) -> dic
 
 
 def values_of(node: ast.expr, scope: Scope) -> tuple[str, ...]:
-    """The texts that an expression can have."""
+    """Return the texts that an expression can have."""
     found = tuple(dict.fromkeys(_texts(node, scope)))
     return found if 0 < len(found) <= _MOST else (BEGIN + label_of(node) + END,)
 
@@ -108,7 +108,7 @@ def _called(node: ast.Call, scope: Scope) -> Iterator[str]:
 
 
 def _named(name: str, scope: Scope) -> Iterator[str]:
-    """What a variable, a parameter or a constant can be here."""
+    """Yield what a variable, a parameter or a constant can be here."""
     found, is_certain = _assigned(name, scope, 0)
     yield from found
     if is_certain:
@@ -131,7 +131,7 @@ def _named(name: str, scope: Scope) -> Iterator[str]:
 
 
 def _assigned(name: str, scope: Scope, level: int) -> tuple[list[str], bool]:
-    """The values that reach this place from above, and whether the name surely has one of them."""
+    """Return the values that reach this place from above, and whether the name surely has one of them."""
     found: list[str] = []
     for depth in range(level, len(scope.blocks)):
         statements, at = scope.blocks[depth]
@@ -168,7 +168,7 @@ def _assigned_by(statement: ast.stmt, name: str, scope: Scope) -> tuple[list[str
 
 
 def _assigned_in(name: str, scope: Scope) -> tuple[list[str], bool]:
-    """The same, of the innermost block alone."""
+    """Return the same, of the innermost block alone."""
     found: list[str] = []
     statements, at = scope.blocks[0]
     for number in range(at - 1, -1, -1):

@@ -67,13 +67,13 @@ def titled(title: str, line: str) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """A text of a check as RST; the pages that it names are links."""
+    """Return a text of a check as RST; the pages that it names are links."""
     text = re.sub(r"([*`|\\]|_(?!\w))", r"\\\1", text)
     return NAMED.sub(lambda page: ":ref:`%s%s`" % (PREFIX, page[1]), text)
 
 
 def section_of(check: Any, sample: str) -> list[str]:
-    """The lines of the section about a check, as RST. sample: what the report shows for it, if anything."""
+    """Return the lines of the section about a check, as RST. sample: what the report shows for it, if anything."""
     subjects = ", ".join("``%s``" % subject.strip() for subject in check.subjects)
     return [
         "",
@@ -91,7 +91,7 @@ def section_of(check: Any, sample: str) -> list[str]:
 
 
 def page(shown: Mapping[str, str]) -> str:
-    """The page of checks as RST: a list and a section for each. shown: {id: what the report shows for it}"""
+    """Return the page of checks as RST: a list and a section for each. shown: {id: what the report shows for it}"""
     lines = [HEAD, *titled("Checks of the drift report", "="), *ABOUT]
     for severity, heading in HEADINGS.items():
         checks = [check for check in CHECKS.values() if check.severity == severity]

@@ -166,7 +166,7 @@ ROWS: dict[str, Sequence[Panel]] = {
 
 
 def dashboard() -> dict[str, Any]:
-    """What Grafana imports."""
+    """Return what Grafana imports."""
     panels: list[dict[str, Any]] = []
     top = 0
     for title, row in ROWS.items():
@@ -247,7 +247,7 @@ def _drawn(panel: Panel) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file."""
+    """Return the file."""
     return json.dumps(dashboard(), indent=1) + "\n"
 
 

@@ -139,7 +139,7 @@ class Entry:
         )
 
     def match(self, said: Said) -> int:
-        """How many letters of this entry's text are in what was said; 0 where it is another's."""
+        """Return how many letters of this entry's text are in what was said; 0 where it is another's."""
         text = folded(said.text or said.error)
         found = max((words(template) for template in self.texts if is_in(template, text)), default=0)
         if self.made in _ALIKE:
@@ -158,7 +158,7 @@ def _is_any(templates: Iterable[str], text: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """A text with single spaces."""
+    """Return a text with single spaces."""
     return " ".join(text.split())
 
 
@@ -166,7 +166,7 @@ def folded(text: str) -> str:
 
 
 def entries() -> list[Entry]:
-    """All entries, those of the same text and cause as one, without examples."""
+    """Return all entries, those of the same text and cause as one, without examples."""
     found: dict[Any, Entry] = {}
     for refusal in [*refusals(), *_ranges()]:
         if not any(words(text) > 3 for text in refusal.texts) or _is_of_ranges(refusal):
@@ -194,7 +194,7 @@ def _is_of_ranges(refusal: Refusal) -> bool:
 
 
 def _ranges() -> Iterator[Refusal]:
-    """A refusal for each number that has to be in a range."""
+    """Yield a refusal for each number that has to be in a range."""
     for value in vars(other_fields).values():
         for limits in value if isinstance(value, tuple) else ():
             if isinstance(limits, NumberRange):
@@ -209,7 +209,7 @@ def _ranges() -> Iterator[Refusal]:
 
 @lru_cache(maxsize=None)
 def said_by_starts() -> tuple[Said, ...]:
-    """What kubelets said that did not start."""
+    """Return what kubelets said that did not start."""
     return tuple(
         _said(row["error"], predict_start(StartCase(row["case"], name.partition("-")[2]).node).refusal)
         for name in STARTS
@@ -225,12 +225,12 @@ def _said(error: str, refusal: Finding | None) -> Said:
 
 
 def said_of(error: str, finding: Finding) -> Said:
-    """What was said with a finding; which list a node would take is of that node alone."""
+    """Return what was said with a finding; which list a node would take is of that node alone."""
     return Said(error, finding.text, finding.cause, finding.remedy.partition(MEMORY_LIST)[0])
 
 
 def said_by_managers() -> Iterator[Said]:
-    """What the CPU manager said of checkpoints, of its options and of pods."""
+    """Yield what the CPU manager said of checkpoints, of its options and of pods."""
     for name in CHECKPOINTS:
         for row in rows(name):
             if "error" in row["expect"]:
@@ -245,7 +245,7 @@ def said_by_managers() -> Iterator[Said]:
 
 
 def predicted() -> Iterator[Said]:
-    """What a kubelet is predicted to say of the probes."""
+    """Yield what a kubelet is predicted to say of the probes."""
     for number, probe in enumerate((_STATIC, *PROBES)):
         case = {"config": _PROBED + probe, "machine": _PROBED_ON, **({} if number else {"ckpt": _OUTDATED})}
         for finding in predict_start(StartCase(case, "1.36").node).findings:
@@ -265,13 +265,13 @@ def _answers(expected: Any) -> Iterator[Said]:
 
 
 def best_entry(found: Iterable[Entry], said: Said) -> Entry | None:
-    """The entry of what was said; None where there is none."""
+    """Return the entry of what was said; None where there is none."""
     best = max(found, key=lambda entry: entry.match(said), default=None)
     return best if best is not None and best.match(said) else None
 
 
 def with_examples() -> list[Entry]:
-    """All entries, each with so many examples that everything that was said is found by its first characters."""
+    """Return all entries, each with so many examples that everything that was said is found by its first characters."""
     found = entries()
     searched: set[str] = set()
     # Those of which a cause is predicted come first.
@@ -310,7 +310,7 @@ def _explain(found: Sequence[Entry]) -> None:
 
 
 def page(found: Sequence[Entry]) -> str:
-    """The page of these entries, as RST."""
+    """Return the page of these entries, as RST."""
     parts = [HEAD]
     for section in SECTIONS:
         parts.append("%s\n%s\n\n%s\n" % (section.title, "-" * len(section.title), section.about))
@@ -339,12 +339,12 @@ def _cut(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A text in which every character counts."""
+    """Return a text in which every character counts."""
     return "``%s``" % text
 
 
 def escaped(text: str) -> str:
-    """Prose in which no character has a meaning for RST."""
+    """Return prose in which no character has a meaning for RST."""
     return re.sub(r"([\\*`|_<>])", r"\\\1", text)
 
 
@@ -352,7 +352,8 @@ def escaped(text: str) -> str:
 
 
 def table(found: Sequence[Entry]) -> str:
-    """What explains a pasted line, as JSON: a row for each entry, with the parts of its texts between placeholders."""
+    """Return what explains a pasted line, as JSON: a row for each entry, with the parts of its texts between
+    placeholders."""
     rows = [
         {
             "section": entry.section.title,
@@ -369,7 +370,7 @@ def table(found: Sequence[Entry]) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between the placeholders of a text, as a pasted line has it."""
+    """Return what stands between the placeholders of a text, as a pasted line has it."""
     parts = [plain(part + "|")[:-1] for part in PLACEHOLDER.split(text)[::2]]
     return [part for part in parts if part]
 

@@ -65,7 +65,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Messages of the next test call options as modules do, whatever an action plugin has called them here."""
+    """Have messages of the next test call options as modules do, whatever an action plugin has called them here."""
     call_options({})
 
 

@@ -56,7 +56,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 @contextmanager
 def prometheus(directory: Path) -> Iterator[str]:
-    """The address of a Prometheus on the loopback interface that has the samples."""
+    """Yield the address of a Prometheus on the loopback interface that has the samples."""
     with open(directory / "samples", "w", encoding="utf-8") as file:
         file.writelines(samples.samples())
     store = directory / "store"
@@ -96,7 +96,7 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def answers(address: str, dashboard: dict[str, Any]) -> dict[int, list[Any]]:
-    """What Prometheus answers to the expressions of each panel, by its id."""
+    """Return what Prometheus answers to the expressions of each panel, by its id."""
     return {
         panel["id"]: [_asked(address, target) for target in panel["targets"]]
         for panel in dashboard["panels"]
@@ -121,7 +121,7 @@ def _asked(address: str, target: dict[str, Any]) -> Any:
 
 
 def install() -> Path:
-    """The folder of the packages of package.json, which are installed where they are not."""
+    """Return the folder of the packages of package.json, which are installed where they are not."""
     lock, installed = HERE / "package-lock.json", PACKAGES / "installed.json"
     if not installed.is_file() or installed.read_bytes() != lock.read_bytes():
         PACKAGES.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def install() -> Path:
 
 
 def labelled(picture: bytes, dashboard: bytes) -> bytes:
-    """The picture with the SHA-256 of the dashboard in a chunk of text, right behind its header."""
+    """Return the picture with the SHA-256 of the dashboard in a chunk of text, right behind its header."""
     chunks = list(_chunks(picture))
     text = KEYWORD + b"\0" + hashlib.sha256(dashboard).hexdigest().encode("ascii")
     return SIGNATURE + b"".join(_chunk(*chunk) for chunk in (chunks[0], (b"tEXt", text), *chunks[1:]))
@@ -154,7 +154,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def main() -> None:
-    """Draw it."""
+    """Draw the dashboard."""
     if CHROMIUM is None:
         raise SystemExit("there is no Chromium")
     text = DASHBOARD.read_bytes()

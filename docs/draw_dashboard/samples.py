@@ -103,7 +103,7 @@ _WAITING = (44, 45)
 
 
 def samples() -> Iterator[str]:
-    """The lines of OpenMetrics, in the order of time."""
+    """Yield the lines of OpenMetrics, in the order of time."""
     figures, before = Figures(), _dynamic_state(0)
     for point in range(HOURS * 3600 // STEP + 1):
         for seconds in (point * STEP - SCRAPE, point * STEP):
@@ -126,7 +126,7 @@ def samples() -> Iterator[str]:
 
 
 def _scraped(text: str, instance: str, now: float) -> Iterator[str]:
-    """What Prometheus makes of a textfile: each sample with the time, and the labels of its node exporter."""
+    """Yield what Prometheus makes of a textfile: each sample with the time, and the labels of its node exporter."""
     for line in text.splitlines():
         if not line.startswith("#"):
             sample, _space, value = line.rpartition(" ")
@@ -140,7 +140,7 @@ def _scraped(text: str, instance: str, now: float) -> Iterator[str]:
 
 @lru_cache(maxsize=2)
 def _reports(hour: int) -> tuple[str, dict[str, str]]:
-    """The figures of the fleet and those of the shown nodes after the report of an hour."""
+    """Return the figures of the fleet and those of the shown nodes after the report of an hour."""
     made = _moment(hour)
     nodes = [_node(number, hour) for number in range(1, len(NODES) + 1)]
     groups = [
@@ -201,7 +201,8 @@ def _different(hour: int) -> int:
 
 
 def _pools(host: str, number: int, hour: int) -> dict[str, str]:
-    """Whole cores, more by day than by night; a container with an odd number of CPUs leaves the rest of a core over."""
+    """Return a host's pools of CPUs: whole cores, more by day than by night; a container with an odd number of CPUs
+    leaves the rest of a core over."""
     stranded = CPUSet()
     if host == DYNAMIC:
         exclusive = CPUSet.from_mask(_dynamic_state(hour).exclusive())
@@ -217,7 +218,7 @@ def _pools(host: str, number: int, hour: int) -> dict[str, str]:
 
 
 def _by_day(hour: float) -> float:
-    """From -1 at night to 1 by day, and less at a weekend."""
+    """Return a number from -1 at night to 1 by day, and less at a weekend."""
     is_weekend = (BEGIN + timedelta(hours=hour)).weekday() >= 5
     return (0.4 if is_weekend else 1.0) * math.sin(2 * math.pi * (hour + BEGIN.hour - 8) / 24)
 
@@ -230,7 +231,7 @@ def _moment(hour: int, minutes: int = 0) -> str:
 
 
 def _reconcile_pass(hour: float, now: float) -> str:
-    """The file of the node whose kubelet gives out CPUs: a pass writes more while containers are elsewhere."""
+    """Return the file of the node whose kubelet gives out CPUs: a pass writes more while containers are elsewhere."""
     is_busy = _has(_ELSEWHERE, NODES.index(STATIC) + 1, int(hour))
     has_failed = is_busy and hour < _ELSEWHERE.begin + 1
     results = Counter({"kept": 38 + round(4 * math.sin(hour / 5)), "written": 0, "failed": 0, "skipped": 12})
@@ -243,7 +244,7 @@ def _reconcile_pass(hour: float, now: float) -> str:
 
 @lru_cache(maxsize=8)
 def _dynamic_state(hour: float) -> DynamicState:
-    """Containers that grow by day and give their CPUs back by night, of the CPUs beside the reserved ones."""
+    """Return containers that grow by day and give their CPUs back by night, of the CPUs beside the reserved ones."""
     held, free = {}, list(range(2, _CPUS))
     for place, (pod, name, first, last, admitted, most) in enumerate(_CONTAINERS):
         if first + len(_WAITING) * (first > 0) <= hour <= last:

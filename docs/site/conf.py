@@ -70,7 +70,7 @@ class Page(NamedTuple):
 
 
 def pages(source: Path) -> list[Page]:
-    """The pages of modules, roles, filters and tests, by their first headings."""
+    """Return the pages of modules, roles, filters and tests, by their first headings."""
     found = []
     for path in sorted(source.glob("*_*.rst")):
         title = TITLE.search(path.read_text("utf-8"))
@@ -91,7 +91,7 @@ def fill_in(app: Sphinx, document: str, source: list[str]) -> None:
 
 
 def text_of(_app: Sphinx, _env: BuildEnvironment, node: nodes.Element, content: nodes.Element) -> nodes.Element | None:
-    """The text of a link to another site; nothing for a broken one of this site, of which Sphinx then warns."""
+    """Return the text of a link to another site; nothing for a broken one of this site, of which Sphinx then warns."""
     return content if ELSEWHERE.match(node["reftarget"]) else None
 
 

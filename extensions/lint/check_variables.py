@@ -28,7 +28,8 @@ ENDINGS = ("", ".yml", ".yaml", ".json")
 
 
 def checker() -> Callable[[Path], list[str]]:
-    """What says what is wrong with a file, taken from this collection wherever it lies, as pre-commit's copy of it."""
+    """Return what says what is wrong with a file, taken from this collection wherever it lies, as pre-commit's copy
+    of it."""
     if NAME not in sys.modules:
         # Under a name of its own: of ansible_collections, whoever imports this may have a loader.
         package = ModuleType(NAME)
@@ -40,7 +41,7 @@ def checker() -> Callable[[Path], list[str]]:
 
 
 def files_of(paths: Sequence[Path]) -> Iterator[Path]:
-    """The files, and those that Ansible reads below the directories."""
+    """Yield the files, and those that Ansible reads below the directories."""
     for path in paths:
         if not path.suffix and not path.exists():
             print("%s: is not there, and is left out" % path, file=sys.stderr)

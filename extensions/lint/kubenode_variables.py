@@ -34,7 +34,7 @@ class KubenodeVariablesRule(AnsibleLintRule):
     _wrong_in_file = staticmethod(import_module("check_variables").checker())
 
     def matchyaml(self, file: Lintable) -> list[MatchError]:
-        """What is wrong with the variables of a file."""
+        """Return what is wrong with the variables of a file."""
         if not _PLACES.intersection(file.path.absolute().parent.parts):
             return []
         return [
@@ -44,7 +44,7 @@ class KubenodeVariablesRule(AnsibleLintRule):
 
 
 def _line_of(wrong: str, content: str) -> int:
-    """The line of the variable that is named first; 1 where there is none."""
+    """Return the line of the variable that is named first; 1 where there is none."""
     found = re.match(r"\w+", wrong)
     start = re.search(r"^%s\s*:" % re.escape(found.group()), content, re.MULTILINE) if found else None
     return content.count("\n", 0, start.start()) + 1 if start else 1

@@ -50,7 +50,7 @@ class NoArchiveError(Exception):
 
 
 def archive_in(log: bytes) -> bytes:
-    """The archive that a pod has printed. Raises NoArchiveError."""
+    """Return the archive that a pod has printed. Raises NoArchiveError."""
     if len(log) > MOST_BYTES:
         raise NoArchiveError("it has printed more than %d MiB" % (MOST_BYTES >> 20))
     printed = _PRINTED.search(log)
@@ -69,20 +69,20 @@ def archive_in(log: bytes) -> bytes:
 
 
 def pinned(image: str) -> str:
-    """An image by its digest. Raises ArgumentTypeError for another one."""
+    """Return an image by its digest. Raises ArgumentTypeError for another one."""
     if not _IMAGE.fullmatch(image):
         raise argparse.ArgumentTypeError("%r is no image with a digest: write it as %s" % (image, _PLACE))
     return image
 
 
 def daemon_set(image: str) -> str:
-    """The manifest of the pods with this image."""
+    """Return the manifest of the pods with this image."""
     text = (Path(__file__).resolve().parent / "daemonset.yml").read_text(encoding="utf-8")
     return text.replace(_PLACE, image)
 
 
 def kubectl(*arguments: str, most: int = -1) -> bytes:
-    """What kubectl prints, at most so many bytes of it. Raises CalledProcessError, OSError."""
+    """Return what kubectl prints, at most so many bytes of it. Raises CalledProcessError, OSError."""
     command = ["kubectl", "--namespace=" + NAMESPACE, *arguments]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         printed = process.stdout.read(most) if process.stdout else b""
@@ -94,7 +94,7 @@ def kubectl(*arguments: str, most: int = -1) -> bytes:
 
 
 def pods() -> Iterator[tuple[str, str]]:
-    """(node, pod), as the API server names them. Raises CalledProcessError, OSError."""
+    """Yield (node, pod), as the API server names them. Raises CalledProcessError, OSError."""
     for pod in json.loads(kubectl("get", "pods", "--selector=" + LABEL, "--output=json"))["items"]:
         names = (pod["spec"].get("nodeName", ""), pod["metadata"]["name"])
         if all(map(_NAME.fullmatch, names)):
@@ -138,7 +138,7 @@ def take(directory: Path) -> int:
 
 
 def program() -> bytes:
-    """What the pods run."""
+    """Return what the pods run."""
     sys.path.insert(0, str(PLUGINS))
     built: bytes = import_module("module_utils._base.zipapp").build("_saved.save_program", "/usr/bin/env python3")
     return built

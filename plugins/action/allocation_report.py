@@ -25,12 +25,12 @@ class ActionModule(ControllerAction):
     _answers: Mapping[str, object] = {}
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         self._answers = HostsOfRun(task_vars).answers(task_vars["ansible_play_hosts_all"], "kubelet_allocation")
         return super().act(task_vars)
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: the rows of the table."""
+        """Return the result of the task: the rows of the table."""
         found = fleet_placements(self._answers)
         if given["path"]:
             put_file(given["path"], [json.dumps(found, indent=2, ensure_ascii=False), "\n"])

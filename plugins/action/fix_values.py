@@ -28,7 +28,8 @@ class ActionModule(ControllerAction):
     ARGUMENTS = _ARGUMENTS
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: each value by its name, and what tells this run from others of the same process."""
+        """Return the result of the task: each value by its name, and what tells this run from others of the same
+        process."""
         if not given["play"].endswith(given["scope"]):
             raise InputError(
                 "Ansible takes cpu_manager_hosts, cpu_manager_canaries, cpu_manager_serial and"

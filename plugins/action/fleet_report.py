@@ -97,16 +97,17 @@ class ActionModule(ControllerAction):
     _host = ""
 
     def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
-        """The result of the task; with the time also if it is refused, as another host may get the report made."""
+        """Return the result of the task; with the time also if it is refused, as another host may get the report
+        made."""
         return {"began": time_of(time.time()), **super().run(tmp, task_vars)}
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         self._host = str(task_vars.get("inventory_hostname", ""))
         return super().act(task_vars)
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: the summary of the report, and where its files are."""
+        """Return the result of the task: the summary of the report, and where its files are."""
         terms = _terms(given)
         shows_history = not _WITH_HISTORY.isdisjoint(given["forms"])
         history = read_history(given["history"], given["fleet"], given["directory"]) if shows_history else []
@@ -148,7 +149,7 @@ class ActionModule(ControllerAction):
 
 
 def _began(given: Given) -> float:
-    """When the run began, in seconds since the epoch. Raises InputError."""
+    """Return when the run began, in seconds since the epoch. Raises InputError."""
     try:
         return seconds_of(given["began"]) if given["began"] else 0.0
     except InputError as error:
@@ -156,19 +157,20 @@ def _began(given: Given) -> float:
 
 
 def _is_earlier(result: Result | Problem, hosts: Container[str], began: float) -> bool:
-    """Whether a result of one of these hosts is that of an earlier run."""
+    """Return whether a result of one of these hosts is that of an earlier run."""
     return isinstance(result, Result) and result.host in hosts and seconds_of(result.looked_at) < began
 
 
 def _reason(gate: str, report: Report) -> str:
-    """Why a report that does not pass fails. The role takes "unread" in place of the user's "never"."""
+    """Return why a report that does not pass fails. The role takes "unread" in place of the user's "never"."""
     if report["nodes"] and lacks_kubelets(report):
         return "no host has a kubelet, so nothing was compared"
     return "not everything could be read" if gate == "unread" else "%s is %s" % (option("fail_on"), gate)
 
 
 def _counted_at(host: str, report: Report) -> str:
-    """The host at which Ansible counts a failure of the whole fleet, the first of the play, and its own state."""
+    """Return the host at which Ansible counts a failure of the whole fleet, the first of the play, and its own
+    state."""
     states = [node["state"] for node in report["nodes"] if node["host"] == line(host)]
     return "; Ansible counts this failure at %s, whose own state is %s" % (line(host), states[0]) if states else ""
 
@@ -178,7 +180,7 @@ def _named(hosts: Sequence[str]) -> str:
 
 
 def _files(given: Given) -> list[str]:
-    """The result files, each once."""
+    """Return the result files, each once."""
     return list(dict.fromkeys(find_files(given["sources"] or [given["directory"]])))
 
 

@@ -43,7 +43,7 @@ class ActionModule(ControllerAction):
     ARGUMENTS = _ARGUMENTS
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: the files."""
+        """Return the result of the task: the files."""
         if given["validate_only"]:
             return {"changed": False}
         results, wrong = {}, []

@@ -36,7 +36,7 @@ class ActionModule(PodsAction):
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
-        """The result of the task. The change goes on where the connection breaks, and is asked for again."""
+        """Return the result of the task. The change goes on where the connection breaks, and is asked for again."""
         self._task.args = {**self._task.args, "call": uuid.uuid4().hex}
         given = self.filtered()
         plan = given.pop("plan", None)
@@ -66,7 +66,7 @@ class ActionModule(PodsAction):
 
 
 def _with_reason(result: dict[str, Any], plan: Any, is_drained: bool) -> dict[str, Any]:
-    """The result of a call; its message names the node, and containers without their CPUs are a failure.
+    """Return the result of a call; its message names the node, and containers without their CPUs are a failure.
 
     A node that was drained is brought back into the cluster first.
     """

@@ -39,7 +39,7 @@ class ActionModule(GuardedAction):
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task: the versions, and where it fails, all that is missing."""
+        """Return the result of the task: the versions, and where it fails, all that is missing."""
         given, refused = validated(_ARGUMENTS, self._task.args)
         if refused:
             raise refused
@@ -69,7 +69,7 @@ class ActionModule(GuardedAction):
 
 
 def collection_version() -> str | None:
-    """The version of kubernetes.core; empty where it has none, None where it is not installed."""
+    """Return the version of kubernetes.core; empty where it has none, None where it is not installed."""
     try:
         package = import_module("ansible_collections.kubernetes.core")
     except ImportError:
@@ -85,7 +85,7 @@ def collection_version() -> str | None:
 
 
 def _wrong(version: str | None, lowest: str) -> str:
-    """What is wrong with a version; empty for a good one, and for one that is not known."""
+    """Return what is wrong with a version; empty for a good one, and for one that is not known."""
     if version is None:
         return "is not installed"
     if version == "" or is_at_least(version, lowest):
@@ -94,7 +94,7 @@ def _wrong(version: str | None, lowest: str) -> str:
 
 
 def is_at_least(version: str, lowest: str) -> bool:
-    """Whether a version such as 24.2.0 is not older than another. What follows the numbers does not count."""
+    """Return whether a version such as 24.2.0 is not older than another. What follows the numbers does not count."""
     return _numbers(version) >= _numbers(lowest)
 
 

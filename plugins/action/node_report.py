@@ -66,7 +66,7 @@ class ActionModule(GuardedAction):
     _supports_async = False
 
     def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
-        """The result of the task.
+        """Return the result of the task.
 
         A host whose facts would have a say is lost to the play, as one that cannot be reached. If it had failed, it
         would do what is always done: as the first one, write the report as its facts say, or not at all.
@@ -77,7 +77,7 @@ class ActionModule(GuardedAction):
         return result
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task. It fails for a node that could not be read, after its file is written."""
+        """Return the result of the task. It fails for a node that could not be read, after its file is written."""
         host = str(task_vars["inventory_hostname"])
         own, for_node, wrong = self._arguments()
         try:
@@ -108,7 +108,7 @@ class ActionModule(GuardedAction):
         return told if is_read else {**told, "failed": True, "msg": why_unread(node)}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any], InputError | None]:
-        """The arguments that are not for the node, those that are, and what is wrong with the former."""
+        """Return the arguments that are not for the node, those that are, and what is wrong with the former."""
         given = dict(self._task.args)
         own = {name: given.pop(name) for name in _OWN if name in given}
         checked, wrong = validated(_OWN, own, given.get("option_names"))
@@ -119,7 +119,7 @@ class ActionModule(GuardedAction):
     def _looked(
         self, host: str, own: Mapping[str, Any], for_node: dict[str, Any], task_vars: Mapping[str, Any]
     ) -> Result:
-        """What the node answered to all that it was asked."""
+        """Return what the node answered to all that it was asked."""
         if own["from_variables"]:
             for_node = {**self._of_variables(for_node, task_vars), **for_node}
         names = dict(for_node.get("option_names") or {})
@@ -147,7 +147,7 @@ class ActionModule(GuardedAction):
         return options_of_variables(chosen, task_vars, self._templar.template)
 
     def _answer(self, for_node: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """What the node differs in, or why that is not known, as a module's result."""
+        """Return what the node differs in, or why that is not known, as a module's result."""
         try:
             check_names(task_vars)
         except InputError as error:
@@ -157,7 +157,7 @@ class ActionModule(GuardedAction):
     def _looks(
         self, own: Mapping[str, Any], for_node: Mapping[str, Any], task_vars: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """What else the node is looked at for, by the name of the look. One that fails is an answer, too."""
+        """Return what else the node is looked at for, by the name of the look. One that fails is an answer, too."""
         from ..plugin_utils.report.looks import arguments_of, kept, module_of  # noqa: PLC0415 # as above
 
         arguments = {name: for_node[name] for name in _PLACES if name in for_node}
@@ -182,7 +182,7 @@ class ActionModule(GuardedAction):
     def _impact(
         self, own: Mapping[str, Any], host: str, plan: Mapping[str, Any], beside: dict[str, Any]
     ) -> dict[str, Any]:
-        """What becomes of the node's pods, or why that is not known. beside: of admission_info."""
+        """Return what becomes of the node's pods, or why that is not known. beside: of admission_info."""
         from ..plugin_utils.impact.look import look_by_api, look_by_node  # noqa: PLC0415 # as above
         from ..plugin_utils.report.looks import kept  # noqa: PLC0415 # as above
 
@@ -197,7 +197,7 @@ class ActionModule(GuardedAction):
         return kept(IMPACT, look_by_api(host, plan, beside, node, pods, own["hide_names"]))
 
     def _ran(self, module: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a module, or why there is none."""
+        """Return the result of a module, or why there is none."""
         try:
             return dict(self._execute_module(module_name=module, module_args=dict(arguments), task_vars=task_vars))
         except AnsibleConnectionFailure as error:
@@ -211,7 +211,7 @@ class ActionModule(GuardedAction):
         return {name: written[name] for name in ("changed", "failed", "msg") if name in written}
 
     def _running(self, own: Mapping[str, Any], host: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """The settings of the running kubelet; a note in the answer where they cannot be read."""
+        """Return the settings of the running kubelet; a note in the answer where they cannot be read."""
         try:
             return read_configz(own["node_name"] or host, AskedAPI(own["kubeconfig"], own["context"]))
         except CPUManagerError as error:

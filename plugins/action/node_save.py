@@ -20,7 +20,7 @@ class ActionModule(GuardedAction):
     """Runs in the worker of the node."""
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task, in which the archive is no more."""
+        """Return the result of the task, in which the archive is no more."""
         result = dict(super().act(task_vars))
         said = result.pop("content", None)
         place = self._task.args.get("local_dest")
@@ -33,7 +33,7 @@ class ActionModule(GuardedAction):
 
 
 def archive_of(said: object) -> bytes:
-    """The archive that a node answers. Raises NodeError for what is none, or larger than LARGEST bytes."""
+    """Return the archive that a node answers. Raises NodeError for what is none, or larger than LARGEST bytes."""
     remedy = "look whether the node is in the hands of others; or save it to dest, and copy the archive yourself"
     if not isinstance(said, str):
         raise NodeError("the node answers without an archive", remedy=remedy)

@@ -27,7 +27,7 @@ class ActionModule(GuardedAction):
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the one module that is named."""
+        """Return the result of the one module that is named."""
         name, arguments = self.chosen(MODULES, {**_CONNECTION, **_TIMEOUT})
         timeout = arguments.pop("timeout")
         if "definition" in arguments:

@@ -21,5 +21,5 @@ class ActionModule(GuardedAction):
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the one module that is named."""
+        """Return the result of the one module that is named."""
         return self.run_builtin(*self.chosen(MODULES), task_vars)

@@ -70,7 +70,7 @@ class ActionModule(ControllerAction):
     ARGUMENTS = _ARGUMENTS
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task: figures, and the files."""
+        """Return the result of the task: figures, and the files."""
         topology = _topology(given)
         rules = _rules(given, topology)
         if not _LEAST_PERIOD <= given["period"] <= _MOST_PERIOD:

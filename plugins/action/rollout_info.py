@@ -20,7 +20,7 @@ class ActionModule(GuardedAction):
     """Runs in the worker of the node."""
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         self._task.args = dict(self._task.args)
         role = self._task.args.pop("role", None)
         if role:

@@ -104,7 +104,7 @@ class ActionModule(GuardedAction):
     _supports_async = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task: what is decided."""
+        """Return the result of the task: what is decided."""
         given, wrong = validated({**OPTION_NAMES, **_ARGUMENTS}, self._task.args, self._task.args.get("option_names"))
         if wrong:
             raise wrong
@@ -147,7 +147,8 @@ class ActionModule(GuardedAction):
         return found
 
     def _lacking(self, need: tuple[str, str], task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the task where what is needed cannot be done; empty otherwise. need: (purpose, alternative)."""
+        """Return the result of the task where what is needed cannot be done; empty otherwise. need: (purpose,
+        alternative)."""
         found = self.run_module(_CHECK, _CHECK, {"purpose": need[0], "alternative": need[1]}, task_vars)
         return found if "collection" not in found or found.get("failed") else {}
 
@@ -205,7 +206,7 @@ class ActionModule(GuardedAction):
         return {"msg": told.splitlines() if given["as_lines"] else told, **shown}
 
     def _schedule(self, given: Given, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """In which order and how many at a time the hosts of the play are changed."""
+        """Return in which order and how many at a time the hosts of the play are changed."""
         if not 0 <= given["drain_seconds"] <= MOST_SECONDS:
             what = "%d is not a number of seconds from 0 to %d" % (given["drain_seconds"], MOST_SECONDS)
             raise InputError(what, option("drain_seconds"), "give how long the drain and the change of a node take")
@@ -236,7 +237,7 @@ class ActionModule(GuardedAction):
         return schedule
 
     def _read(self, host: PlannedHost, task_vars: Mapping[str, Any], what: str, **query: Any) -> list[Any]:
-        """What the API server of a host says."""
+        """Return what the API server of a host says."""
         # Half of what an object is written in.
         hidden = {"hidden_fields": ["metadata.managedFields"]}
         return read_cluster(self, what, host.fixed, task_vars, **query, **hidden)
@@ -269,7 +270,7 @@ class ActionModule(GuardedAction):
         return {"told": impact_text(impact), "stops": stopping(impact, given["fail_on"]), "impact": impact}
 
     def _asked(self, hosts: Sequence[PlannedHost], remarks: Remarks) -> dict[str, list[PlannedHost]]:
-        """The hosts of each cluster whose API server is asked, by how the cluster is told apart from others."""
+        """Return the hosts of each cluster whose API server is asked, by how the cluster is told apart from others."""
         api_host = self._task.delegate_to
         asked: dict[tuple[str, str], list[PlannedHost]] = {}
         for host in hosts:
@@ -293,7 +294,7 @@ class ActionModule(GuardedAction):
         task_vars: Mapping[str, Any],
         remarks: Remarks,
     ) -> list[Cluster]:
-        """What the API servers of these hosts say."""
+        """Return what the API servers of these hosts say."""
         clusters, unread = [], []
         for name, its_hosts in asked.items():
             try:
@@ -312,7 +313,7 @@ class ActionModule(GuardedAction):
         return clusters
 
     def _cluster(self, hosts: Sequence[PlannedHost], task_vars: Mapping[str, Any], remarks: Remarks) -> Cluster:
-        """What the API server of these hosts says."""
+        """Return what the API server of these hosts says."""
 
         read = partial(self._read, hosts[0], task_vars)
         nodes = read("the nodes of the cluster", kind="Node")
@@ -355,7 +356,7 @@ _OTHER_API_HOST = "left out, as their API server is not asked from %s, which a r
 
 @contextmanager
 def _of_cluster() -> Iterator[None]:
-    """What is malformed is the cluster's. Raises NodeError."""
+    """Yield what is malformed is the cluster's. Raises NodeError."""
     try:
         yield
     except InputError:
@@ -379,7 +380,7 @@ class _Hosts(Dict[str, PlannedHost]):
     """
 
     def __init__(self, task_vars: Mapping[str, Any], rollback_of: str | None = None) -> None:
-        """rollback_of: the rollout that the run goes back from; None for the one that it has chosen."""
+        """Read the hosts of a run. rollback_of: the rollout that it goes back from; None for the one it has chosen."""
         super().__init__()
         self._task_vars = task_vars
         self._run = HostsOfRun(task_vars, _FIXED)
@@ -403,7 +404,7 @@ class _Hosts(Dict[str, PlannedHost]):
         return self[name]
 
     def plans(self) -> dict[str, Mapping[str, Any]]:
-        """{host: its plan}, of all hosts of the play."""
+        """Return {host: its plan}, of all hosts of the play."""
         return {name: self[name].plan for name in self._task_vars["ansible_play_hosts_all"]}
 
 

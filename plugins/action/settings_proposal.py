@@ -56,7 +56,7 @@ class ActionModule(ControllerAction):
     ARGUMENTS = _ARGUMENTS
 
     def made(self, given: Given) -> dict[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         plans = given["plans"]
         wishes = _wishes(given["wishes"])
         if given["validate_only"]:
@@ -114,14 +114,14 @@ class ActionModule(ControllerAction):
 
 
 def reserved_of(plan: Mapping[str, Any]) -> ReservedAmounts:
-    """What a node reserves with what is wanted, by its answer to rollout_info."""
+    """Return what a node reserves with what is wanted, by its answer to rollout_info."""
     wanted, cpus = mapping(plan.get("wanted")), mapping(plan.get("cpus"))
     count = cpu_count(wanted.get("reserved_system_cpus") or cpus.get("reserved_wanted") or cpus.get("reserved"))
     return ReservedAmounts(count, reserved_memory(plan.get("found"), wanted))
 
 
 def _wishes(given: Given) -> dict[str, SettingsWish]:
-    """What is wanted of each host. Raises InputError that names all hosts of which it is wrong."""
+    """Return what is wanted of each host. Raises InputError that names all hosts of which it is wrong."""
     wishes = {}
     wrong: dict[str, list[str]] = {}
     for host, asked in given.items():
@@ -141,7 +141,7 @@ def _wishes(given: Given) -> dict[str, SettingsWish]:
 
 
 def _without_nothing(reservation: Mapping[str, Any]) -> dict[str, object]:
-    """The options that were given: a step of a curve may have no cpus."""
+    """Return the options that were given: a step of a curve may have no cpus."""
     found = dict(reservation)
     if found.get("curve"):
         found["curve"] = [{key: value for key, value in step.items() if value is not None} for step in found["curve"]]
@@ -161,7 +161,7 @@ def _shown(group: NodeGroup) -> dict[str, Any]:
 
 
 def _content(path: str) -> str | None:
-    """The text of a file; None where there is none. Raises NodeError where it cannot be read."""
+    """Return the text of a file; None where there is none. Raises NodeError where it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "backslashreplace")

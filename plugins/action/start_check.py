@@ -24,7 +24,7 @@ class ActionModule(GuardedAction):
     """Explains in the worker, without the node; runs the module in the worker of the node."""
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         arguments = self._task.args
         if arguments.get("log_line") is None:
             return super().act(task_vars)

@@ -19,7 +19,7 @@ from ..plugin_utils.report.assemble import layout
 
 
 def _cpus(value: Any) -> CPUSet:
-    """A set in the list format, one CPU, or a list of CPUs."""
+    """Return a set in the list format, one CPU, or a list of CPUs."""
     if isinstance(value, int) and not isinstance(value, bool):
         return CPUSet([value])
     return CPUSet.parse(value) if isinstance(value, str) else CPUSet(value)
@@ -43,7 +43,7 @@ class FilterModule:
     """The filters of this collection."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Their names and functions."""
+        """Return their names and functions."""
         filters: dict[str, Callable[..., Any]] = {
             "cpuset": lambda value: str(_cpus(value)),
             "cpuset_union": _combining(or_),

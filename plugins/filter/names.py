@@ -23,5 +23,5 @@ class FilterModule:
     """The filters of this collection."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Their names and functions."""
+        """Return their names and functions."""
         return {"host_file_name": _host_file_name}

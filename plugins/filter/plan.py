@@ -23,7 +23,7 @@ class FilterModule:
     """The filters of the plans of the role kubelet."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Their names and functions."""
+        """Return their names and functions."""
         return {
             "trial_summary": _trial_summary,
         }

@@ -26,7 +26,8 @@ def _reporting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def manifests(text: str, where: str) -> list[Any]:
-    """The manifests in a text. Raises InputError where it has none, or something else; where: the name of its file."""
+    """Return the manifests in a text. Raises InputError where it has none, or something else; where: the name of its
+    file."""
     documents = read_documents(text, where)
     if not documents:
         raise InputError("there is nothing in it", where, "give a file with pods, or with what makes pods")
@@ -39,7 +40,7 @@ class FilterModule:
     """The filters of this collection that look at pods."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Their names and functions."""
+        """Return their names and functions."""
         filters: dict[str, Callable[..., Any]] = {
             "manifests": manifests,
             "drain_verdict": lambda pods, **options: judge_drain(pods, **options).to_dict(),

@@ -65,7 +65,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     """The lookup."""
 
     def run(self, terms: list[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
-        """{host: the result}, for each name."""
+        """Return {host: the result}, for each name."""
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
         run, default = HostsOfRun(variables, self.get_option("fixed")), self.get_option("default")

@@ -99,7 +99,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     """The lookup."""
 
     def run(self, _terms: list[object], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
-        """A pattern of hosts, their names, or sizes of batches."""
+        """Return a pattern of hosts, their names, or sizes of batches."""
         variables = variables or {}
         self.set_options(var_options=variables, direct=kwargs)
 

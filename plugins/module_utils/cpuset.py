@@ -58,7 +58,7 @@ class CPUSet:
 
     @classmethod
     def from_mask(cls, mask: int) -> CPUSet:
-        """The set whose CPUs are the bits of the integer `mask`."""
+        """Return the set whose CPUs are the bits of the integer `mask`."""
         if mask < 0 or mask >> MAX_CPUS:
             raise InputError("a CPU mask has bits 0 to %d only" % (MAX_CPUS - 1))
         self = cls.__new__(cls)
@@ -99,7 +99,7 @@ class CPUSet:
         return "CPUSet.parse(%r)" % str(self)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """The runs of consecutive CPUs as (first, last), ascending."""
+        """Yield the runs of consecutive CPUs as (first, last), ascending."""
         start, bits = _bits(self.mask)
         first = bits.find("1")
         while first >= 0:
@@ -108,7 +108,7 @@ class CPUSet:
             first = bits.find("1", end)
 
     def to_mask(self) -> str:
-        """The mask format as the kernel prints it, in groups of 32 bits: `ff,ffffffff`; `0` when empty."""
+        """Return the mask format as the kernel prints it, in groups of 32 bits: `ff,ffffffff`; `0` when empty."""
         digits = "%x" % self.mask
         groups = []
         while digits:
@@ -150,7 +150,7 @@ class CPUSet:
         return other < self if isinstance(other, CPUSet) else NotImplemented
 
     def isdisjoint(self, cpus: CPUSet) -> bool:
-        """True when no CPU is in both."""
+        """Return True when no CPU is in both."""
         return not self.mask & cpus.mask
 
     def __len__(self) -> int:
@@ -166,13 +166,13 @@ class CPUSet:
         return iterate_bits(self.mask)
 
     def first(self) -> int:
-        """The lowest CPU id. Raises InputError when the set is empty."""
+        """Return the lowest CPU id. Raises InputError when the set is empty."""
         if not self.mask:
             raise InputError("the empty CPU set has no first CPU")
         return _trailing_zeros(self.mask)
 
     def take(self, count: int) -> CPUSet:
-        """The lowest `count` CPUs, or all when there are fewer."""
+        """Return the lowest `count` CPUs, or all when there are fewer."""
         return CPUSet.from_mask(lowest_bits(self.mask, count))
 
 
@@ -185,7 +185,7 @@ count_bits: Callable[[int], int] = getattr(int, "bit_count", _count_bits)
 
 
 def iterate_bits(mask: int) -> Iterator[int]:
-    """The positions of the set bits, ascending."""
+    """Yield the positions of the set bits, ascending."""
     start, bits = _bits(mask)
     at = bits.find("1")
     while at >= 0:
@@ -194,7 +194,7 @@ def iterate_bits(mask: int) -> Iterator[int]:
 
 
 def _bits(mask: int) -> tuple[int, str]:
-    """The position of the lowest set bit, and from there the bits as "0" and "1", with a "0" behind the highest.
+    """Return the position of the lowest set bit, and from there the bits as "0" and "1", with a "0" behind the highest.
 
     In a text, unlike in a number, it takes no longer to find the next one the more bits there are.
     """
@@ -203,7 +203,7 @@ def _bits(mask: int) -> tuple[int, str]:
 
 
 def lowest_bits(mask: int, count: int) -> int:
-    """The lowest `count` set bits, or all when there are fewer."""
+    """Return the lowest `count` set bits, or all when there are fewer."""
     if count_bits(mask) <= count:
         return mask
     if count == 1:

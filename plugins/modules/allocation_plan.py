@@ -591,7 +591,7 @@ from ..module_utils.topology.model import Topology
 
 
 def asked_node(tree: Tree, parameters: Parameters) -> Node:
-    """The node, with the machine that is asked about in its place."""
+    """Return the node, with the machine that is asked about in its place."""
     node = node_of(tree, parameters)
     if parameters["machine"] is None and parameters["topology"] is None and node.installation is None:
         raise node.missing()
@@ -609,7 +609,8 @@ def asked_node(tree: Tree, parameters: Parameters) -> Node:
 
 
 def configuration_of(node: Node, parameters: Parameters) -> Configuration:
-    """What the kubelet runs with, or the defaults where there is none, with the gates that were given beside it."""
+    """Return what the kubelet runs with, or the defaults where there is none, with the gates that were given beside
+    it."""
     configuration = node.configuration() or default_configuration()
     values = dict(configuration.values)
     values["featureGates"] = {**(values.get("featureGates") or {}), **parameters["feature_gates"]}
@@ -617,7 +618,7 @@ def configuration_of(node: Node, parameters: Parameters) -> Configuration:
 
 
 def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
-    """What the containers run."""
+    """Return what the containers run."""
     if not rows:
         return ()
     # Imported here: most plans are about CPUs only.
@@ -627,7 +628,7 @@ def bursts_of(rows: Sequence[Mapping[str, object]]) -> Sequence[Any]:
 
 
 def running_on(node: Node) -> tuple[Sequence[Any], Collection[str]]:
-    """What runs on the node, where all names are known; and the UIDs of its pods."""
+    """Return what runs on the node, where all names are known; and the UIDs of its pods."""
     observed, _notes = node.observed(node.configuration())
     if observed is None:
         return (), ()
@@ -635,7 +636,7 @@ def running_on(node: Node) -> tuple[Sequence[Any], Collection[str]]:
 
 
 def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool) -> Sequence[Mapping[str, Any]]:
-    """All devices, counted on the node where that is asked for."""
+    """Return all devices, counted on the node where that is asked for."""
     if not rows:
         return ()
     # Imported here: most plans are about no devices.
@@ -647,7 +648,7 @@ def devices_of(rows: Sequence[Mapping[str, Any]], node: Node, is_this_node: bool
 def others_of(
     node: Node, parameters: Parameters, pods: Sequence[Pod], is_this_node: bool, from_checkpoint: bool
 ) -> OtherManagers:
-    """What decides beside CPUs, as it was given, or as the node has it."""
+    """Return what decides beside CPUs, as it was given, or as the node has it."""
     memory: Mapping[int, Mapping[str, int]] | None = None
     if is_this_node or parameters["numa_memory"] is not None:
         # Imported here: of a machine that is described it is rarely asked.
@@ -670,7 +671,7 @@ def others_of(
 
 
 def with_device_state(question: Question, node: Node) -> Question:
-    """The question with what all pods have of devices, whether those that are listed ask for some or not."""
+    """Return the question with what all pods have of devices, whether those that are listed ask for some or not."""
     # Imported here, as above.
     from ..module_utils._node.beside_cpus import device_checkpoint
 

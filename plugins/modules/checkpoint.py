@@ -278,7 +278,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
 def plan_change(
     node: Node, parameters: Parameters, managers: Managers | None
 ) -> tuple[CheckpointPlan, dict[str, object], list[str]]:
-    """What to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version.
+    """Return what to do, the pods that the kubelet would refuse where their CPUs are planned, and notes on its version.
 
     managers: with what they are to start; None where the checkpoint goes.
     """
@@ -307,7 +307,7 @@ def plan_change(
 
 
 def live_pods(parameters: Parameters, containers: Sequence[RuntimeContainer]) -> Sequence[Pod] | None:
-    """The pods that run on the node, as far as they are given."""
+    """Return the pods that run on the node, as far as they are given."""
     if parameters["pods"] is not None:
         return running_pods(pods_from_manifests(parameters["pods"]))
     return None if parameters["containers"] is None else pods_of(containers)
@@ -316,7 +316,7 @@ def live_pods(parameters: Parameters, containers: Sequence[RuntimeContainer]) ->
 def seeded(
     node: Node, parameters: Mapping[str, object], config: CPUManagerConfig, pods: Sequence[Pod]
 ) -> tuple[CheckpointPlan, dict[str, object]]:
-    """The file that the kubelet itself would have written for these pods."""
+    """Return the file that the kubelet itself would have written for these pods."""
     question = Question(
         node.topology, node.machine(), node.needed_configuration(), wanted_settings(node, parameters), None, pods
     )

@@ -178,7 +178,8 @@ from ..module_utils.topology.sysfs import read_sysfs
 
 
 def read(tree: Tree, parameters: Parameters) -> Topology:
-    """The topology from the source that was asked for. A reader is imported where it is used: most runs need none."""
+    """Return the topology from the source that was asked for. A reader is imported where it is used: most runs need
+    none."""
     source, text = parameters["source"], parameters["text"]
     if source == "lscpu":
         from ..module_utils.topology.lscpu import read_lscpu

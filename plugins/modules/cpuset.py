@@ -156,7 +156,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
 
 
 def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> WantedCpuset:
-    """What is to become of one cgroup. Raises InputError."""
+    """Return what is to become of one cgroup. Raises InputError."""
     path = hierarchy.relative(given["path"])
     if given["cpus"] is None and given["mems"] is None:
         raise InputError("nothing is wanted", where=path, remedy="give cpus or mems")
@@ -164,7 +164,7 @@ def wanted_cgroup(hierarchy: Hierarchy, given: Parameters) -> WantedCpuset:
 
 
 def parsed(path: str, option: str, text: str | None) -> CPUSet | None:
-    """The set that an option gives. Raises InputError, which names the cgroup."""
+    """Return the set that an option gives. Raises InputError, which names the cgroup."""
     try:
         return None if text is None else CPUSet.parse(text)
     except InputError as error:

@@ -71,7 +71,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def main() -> None:
-    """The half that runs on the host: which library its Python has."""
+    """Run the half that runs on the host, which tells which library its Python has."""
     module = AnsibleModule(
         argument_spec={
             "purpose": {"type": "str", "required": True},

@@ -210,7 +210,7 @@ def work(tree: Tree, parameters: Parameters, check_mode: bool) -> Outcome:
 
 
 def reconcile_given(node: Node, parameters: Parameters, act: bool) -> ReconcileResult:
-    """A pass over the containers that the option lists. Raises InputError."""
+    """Return a pass over the containers that the option lists. Raises InputError."""
     listed = [
         Listed(container["pod"], container["name"], container["cgroup"], container["cpus"])
         for container in parameters["containers"]
@@ -224,7 +224,7 @@ def reconcile_given(node: Node, parameters: Parameters, act: bool) -> ReconcileR
 
 
 def options_of(node: Node, given: Mapping[str, object]) -> StaticOptions:
-    """The policy's options; there is no kubelet whose feature gates would count. Raises InputError."""
+    """Return the policy's options; there is no kubelet whose feature gates would count. Raises InputError."""
     try:
         options = parse_static_options(texts_of_options(given), node.minor, alpha_enabled=True)
         check_machine(options, node.machine().topology, "none")

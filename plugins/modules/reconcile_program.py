@@ -214,7 +214,7 @@ def _sum(content: bytes | None) -> str:
 
 
 def _owner(place: str) -> tuple[int, int, int]:
-    """User, group and mode of a file."""
+    """Return user, group and mode of a file."""
     status = os.stat(place)
     return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
 

@@ -197,7 +197,7 @@ from ..module_utils.topology.sysfs import read_sysfs
 
 
 def largest(tree: Tree, topology: Topology, parameters: Parameters, plan: Reservation) -> dict[str, Any]:
-    """What the largest pod is with the plan, and with that of the other strategy."""
+    """Return what the largest pod is with the plan, and with that of the other strategy."""
     if plan.switched_off:
         return {}
     plans = {"kubelet": plan}
@@ -216,12 +216,12 @@ def largest(tree: Tree, topology: Topology, parameters: Parameters, plan: Reserv
 
 
 def options_of(parameters: Parameters) -> StaticOptions:
-    """Options of every maturity count: a prediction needs no feature gate."""
+    """Return options of every maturity count: a prediction needs no feature gate."""
     return parse_static_options(texts_of_options(parameters["cpu_manager_policy_options"]), NEWEST_MINOR, True)
 
 
 def predict(topology: Topology, parameters: Parameters) -> Reservation:
-    """What the kubelet reserves."""
+    """Return what the kubelet reserves."""
     quantities = {name: parameters[name] for name in ("kube_reserved_cpu", "system_reserved_cpu")}
     check_settings(quantities)
     millicores = sum(map(millis, quantities.values()))

@@ -53,7 +53,7 @@ class _TooLate(BaseException):
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raises _TooLate after these seconds. A worker of Ansible does what a task says in its main thread.
+    """Raise _TooLate after these seconds. A worker of Ansible does what a task says in its main thread.
 
     A task that has a shorter timeout of its own keeps it.
     """
@@ -90,7 +90,7 @@ def _keep_old_names() -> None:
 def call(
     action: GuardedAction, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any], timeout: int
 ) -> dict[str, Any]:
-    """The result of a module of kubernetes.core, where it fails with `failure`.
+    """Return the result of a module of kubernetes.core, where it fails with `failure`.
 
     timeout: for how many seconds to wait for an answer. What may pass is asked again until twice that is over.
     A drain that fails is not repeated: whether pods may be evicted, it is asked as long as these may take.
@@ -118,7 +118,7 @@ def call(
 
 
 def with_names(definition: Any) -> Any:
-    """The definition of an object, or of several, with a name where the API server would make one.
+    """Return the definition of an object, or of several, with a name where the API server would make one.
 
     Else a call that is repeated could make two objects.
     """
@@ -141,7 +141,7 @@ def _with_failure(result: dict[str, Any], passes: bool, calls: int, seconds: flo
 
 
 def may_pass(result: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether the same call may succeed in a moment, by the result of a module. arguments: what it was given."""
+    """Return whether the same call may succeed in a moment, by the result of a module. arguments: what it was given."""
     if not result.get("failed"):
         # While a server starts, or has no more answers to give, it does not say what it has.
         return result.get("api_found") is False and arguments.get("api_version", "v1") in _OF_EACH_SERVER
@@ -158,7 +158,7 @@ def may_pass(result: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
 
 
 def _status(answer: Mapping[str, Any], texts: list[str]) -> int | None:
-    """The status of HTTP of an answer of the API server; None where there is none."""
+    """Return the status of HTTP of an answer of the API server; None where there is none."""
     if isinstance(answer.get("status"), int):
         return int(answer["status"])
     if answer.get("reason") in _PHRASES:
@@ -170,7 +170,7 @@ def _status(answer: Mapping[str, Any], texts: list[str]) -> int | None:
 def read_cluster(
     action: GuardedAction, what: str, fixed: Mapping[str, Any], task_vars: Mapping[str, Any], **query: Any
 ) -> list[Any]:
-    """Objects that the API server gives. They may hold passwords: no result and no log has them.
+    """Return objects that the API server gives. They may hold passwords: no result and no log has them.
 
     what: in words, for an error. fixed: what the run acts with, of the host that is asked about: `kubeconfig` and
     `context`, and `api_timeout` in seconds. query: options of k8s_info. Raises NodeError where there is no answer.

@@ -28,7 +28,7 @@ OPTION_NAMES: dict[str, dict[str, Any]] = {"option_names": {"type": "dict", "def
 def validated(
     options: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any], names: Any = None, name_of: NameOf = option
 ) -> tuple[dict[str, Any], InputError | None]:
-    """The values that Ansible makes of what was given, and what is wrong with that.
+    """Return the values that Ansible makes of what was given, and what is wrong with that.
 
     names: from now on, messages of this process use these for options, where it is a mapping.
     """
@@ -74,7 +74,7 @@ class ControllerAction(GuardedAction):
     _requires_connection = False
 
     def act(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # the base gives them
-        """The result of the task."""
+        """Return the result of the task."""
         names = self._task.args.get("option_names")
         given, wrong = validated({**OPTION_NAMES, **self.ARGUMENTS}, self._task.args, names)
         if wrong:

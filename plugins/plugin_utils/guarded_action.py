@@ -55,7 +55,7 @@ _MOST_NAMES, _LONGEST_NAME = 5, 60
 
 
 def is_ours(name: str) -> bool:
-    """Whether the collection acts by a variable of this name."""
+    """Return whether the collection acts by a variable of this name."""
     return name.startswith(_PREFIXES) or name in _NAMES_OF_OURS
 
 
@@ -102,12 +102,12 @@ _SHORT = {"\\b": "\b", "\\f": "\f", "\\r": "\r"}
 
 
 def failure_of(error: CPUManagerError) -> dict[str, Any]:
-    """The result of a task that fails with this error."""
+    """Return the result of a task that fails with this error."""
     return dict(texts_redacted({"failed": True, "changed": False, "msg": str(error), "failure": error.to_dict()}))
 
 
 def shown(output: str) -> str:
-    """What a command printed, so that no terminal obeys it; what is JSON stays so. Takes linear time."""
+    """Return what a command printed, so that no terminal obeys it; what is JSON stays so. Takes linear time."""
     return _SIGNS.sub(_shown, output)
 
 
@@ -133,7 +133,7 @@ _NEEDED = "the node needs Python 3.8 or later, and its user the right to become 
 
 
 def with_reason(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a module; of one that gave no answer, with what the node said of it instead.
+    """Return the result of a module; of one that gave no answer, with what the node said of it instead.
 
     Ansible's own message is that there is no JSON. What sudo, su or Python said is the last line of the errors.
     """
@@ -146,7 +146,7 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """Everything that a node says comes through here, before Ansible reads it or warns of it."""
 
     def _low_level_execute_command(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """What a command on the node printed, and its exit status."""
+        """Return what a command on the node printed, and its exit status."""
         said = dict(super()._low_level_execute_command(*arguments, **options))
         for name in ("stdout", "stderr"):
             said[name] = shown(said[name])
@@ -154,11 +154,11 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         return said
 
     def _execute_module(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """The result of a module."""
+        """Return the result of a module."""
         return with_reason(super()._execute_module(*arguments, **options))
 
     def _configure_module(self, *arguments: Any, **options: Any) -> Any:
-        """A module, packed with all that it imports.
+        """Return a module, packed with all that it imports.
 
         Ansible parses each of these files. The collector would look through all of these objects, and through Ansible,
         again and again; what is packed is in use until the end.
@@ -175,7 +175,8 @@ class _Gate(ActionBase):  # type: ignore[misc]  # Ansible is untyped
 
 
 def _sent_with_bytecode(packed: Any) -> Any:
-    """What Ansible's _configure_module() returns: a module and its path; until 2.18 the module's parts and its path."""
+    """Return what Ansible's _configure_module() returns: a module and its path; until 2.18 the module's parts and
+    its path."""
     if hasattr(packed[0], "b_module_data"):
         module = packed[0]
         script = with_bytecode(module.b_module_data, module.shebang or "")
@@ -196,7 +197,7 @@ def _without_acts(answer: Mapping[str, Any], action: ActionBase) -> dict[str, An
 
 
 def _is_of_a_role_or_playbook(task: Any) -> bool:
-    """Whether a task is one of this collection's own. In a play of others, other names may have a meaning."""
+    """Return whether a task is one of this collection's own. In a play of others, other names may have a meaning."""
     return _COLLECTION in list(task.collections or ())[:1]
 
 
@@ -212,7 +213,7 @@ class GuardedAction(_Gate):
     _supports_async = True
 
     def run(self, tmp: object = None, task_vars: Any = None) -> dict[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         super().run(tmp, task_vars)
         try:
             check_facts(task_vars)
@@ -286,7 +287,8 @@ class GuardedAction(_Gate):
     def chosen(
         self, modules: Sequence[str], common: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     ) -> tuple[str, dict[str, Any]]:
-        """The one of these modules that the task names, and its arguments. common: the options that all of them take.
+        """Return the one of these modules that the task names, and its arguments. common: the options that all of them
+        take.
 
         Raises AnsibleError where the task names none, or several.
         """
@@ -297,13 +299,13 @@ class GuardedAction(_Gate):
         return name, {**shared, **given[name]}
 
     def run_builtin(self, name: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of one of Ansible's own modules on the node, whose answer is data as well."""
+        """Return the result of one of Ansible's own modules on the node, whose answer is data as well."""
         return self.run_module("ansible.builtin." + name, "ansible.legacy." + name, arguments, task_vars)
 
     def run_module(
         self, module: str, plugin: str, arguments: Mapping[str, Any], task_vars: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The result of another module, with the action plugin of that name where there is one."""
+        """Return the result of another module, with the action plugin of that name where there is one."""
         task = self._task.copy()
         task.action, task.args = module, dict(arguments)
         loader = self._shared_loader_obj.action_loader
@@ -368,7 +370,8 @@ _OPTIONS = {"pods": [_POD], "containers": [_CONTAINER]}
 
 
 def needed(value: Any, form: Any) -> Any:
-    """What a form names of a value. Of what has another type than the form, the type is left, for the module to refuse.
+    """Return what a form names of a value. Of what has another type than the form, the type is left, for the module to
+    refuse.
 
     form: {key: the form of its value}, [the form of each item], None for a value that stays.
     """
@@ -386,12 +389,12 @@ class PodsAction(GuardedAction):
     """Environments, arguments and volumes of pods stay on the controller."""
 
     def act(self, task_vars: Mapping[str, Any]) -> MutableMapping[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         self._task.args = self.filtered()
         return super().act(task_vars)
 
     def filtered(self) -> dict[str, Any]:
-        """The arguments of the task, with nothing of pods that the module does not need."""
+        """Return the arguments of the task, with nothing of pods that the module does not need."""
         return {
             name: needed(value, _OPTIONS[name]) if name in _OPTIONS else value
             for name, value in self._task.args.items()

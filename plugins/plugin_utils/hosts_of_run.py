@@ -31,14 +31,16 @@ class HostsOfRun:
     """The hosts of a run, and what tasks have registered for each."""
 
     def __init__(self, variables: Mapping[str, Any], fixed: str = "") -> None:
-        """variables: of a task or play. fixed: under which name the run has the result of fix_values, if it has one."""
+        """Read the hosts of a run. variables: of a task or play. fixed: under which name the run has the result of
+        fix_values, if it has one."""
         self._hostvars = variables["hostvars"]
         self._fixed = fixed
         # What tells it from others of the same process; None where there is none.
         self.run = mapping(variables.get(fixed)).get(RUN)
 
     def registered(self, host: str, names: Iterable[str]) -> dict[str, Any]:
-        """{name: its value}, of those that this run has registered for a host. Raises RefusedError if it was refused.
+        """Return {name: its value}, of those that this run has registered for a host. Raises RefusedError if it was
+        refused.
 
         Ansible puts together all variables of a host each time that one is read: ask for all names at once.
         """
@@ -53,7 +55,7 @@ class HostsOfRun:
         return {name: variables.get(name) for name in names}
 
     def answers(self, hosts: Iterable[str], name: str, default: Any = None) -> dict[str, Any]:
-        """{host: what this run has registered for it under a name}.
+        """Return {host: what this run has registered for it under a name}.
 
         default: what a host has instead for which that is nothing, or that was refused; None for an empty mapping,
         and a failed result that says why it was refused.
@@ -77,7 +79,7 @@ def keep_order(found: Mapping[str, Any]) -> None:
 
 
 def kept_order() -> dict[str, Any]:
-    """What was kept last; nothing before that."""
+    """Return what was kept last; nothing before that."""
     try:
         return dict(json.loads(_place().read_bytes()))
     except FileNotFoundError:

@@ -65,7 +65,8 @@ marshal.dump({file: marshal.dumps(code) for file, code in codes.items()}, sys.st
 
 @contextmanager
 def quick_finder() -> Iterator[None]:
-    """Within this, Ansible finds what a module of ours imports of Ansible, and this collection's files are found here.
+    """Have Ansible find what a module of ours imports of Ansible, and find this collection's files here, within the
+    context.
 
     What is packed is the same. An Ansible that finds in another way than those that are known finds all by itself.
     """
@@ -94,7 +95,8 @@ def quick_finder() -> Iterator[None]:
 
 
 def _imported_by(file: str, source: bytes) -> tuple[dict[str, bytes], bytes]:
-    """{each file of ours that this file imports, by itself or by others: its content}, and their imports of others.
+    """Return {each file of ours that this file imports, by itself or by others: its content}, and their imports of
+    others.
 
     Files have the names that they have in an archive.
     """
@@ -122,7 +124,8 @@ def _imported_by(file: str, source: bytes) -> tuple[dict[str, bytes], bytes]:
 
 
 def _place(importer: str, origin: str) -> str | None:
-    """Where in the collection an import is from, such as plugins/module_utils/cpuset; None: not of this collection."""
+    """Return where in the collection an import is from, such as plugins/module_utils/cpuset; None: not of this
+    collection."""
     name = origin.lstrip(".")
     level = len(origin) - len(name)
     path = name.replace(".", "/")
@@ -132,7 +135,8 @@ def _place(importer: str, origin: str) -> str | None:
 
 
 def with_bytecode(script: bytes, interpreter: str) -> bytes:
-    """A module as Ansible packs it, with bytecode in its archive, and without the sources that a node does not read.
+    """Return a module as Ansible packs it, with bytecode in its archive, and without the sources that a node does not
+    read.
 
     interpreter: the node's. Where its name says another version than the controller's, or the script has no such
     archive, it is returned as it is. Where its path names another implementation, the sources stay. The archives of a
@@ -147,7 +151,7 @@ def with_bytecode(script: bytes, interpreter: str) -> bytes:
 
 
 def _kept(archive: bytes, is_mine: bool) -> bytes:
-    """The archive with bytecode, in base64. The first process that needs it makes it, others wait."""
+    """Return the archive with bytecode, in base64. The first process that needs it makes it, others wait."""
     directory = Path(constants.DEFAULT_LOCAL_TMP) / "kubenode-bytecode"
     directory.mkdir(mode=0o700, exist_ok=True)
     kept = directory / (hashlib.sha256(archive).hexdigest() + (".mine" if is_mine else ".any"))
@@ -179,7 +183,8 @@ def _with_bytecode(archive: bytes, is_mine: bool) -> bytes:
 
 
 def _compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """{a file of the archive: its bytecode}, of those whose source is on the controller: Ansible writes some itself."""
+    """Return {a file of the archive: its bytecode}, of those whose source is on the controller: Ansible writes some
+    itself."""
     bytecode = {}
     wanted = []
     for file, source in sources.items():
@@ -199,7 +204,7 @@ def _compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _kept_by_python(path: Path) -> bytes | None:
-    """The bytecode without docstrings in __pycache__, where Python would take it: of this source, by PEP 552."""
+    """Return the bytecode without docstrings in __pycache__, where Python would take it: of this source, by PEP 552."""
     try:
         kept = Path(importlib.util.cache_from_source(path, optimization=2)).read_bytes()
     except OSError:
@@ -211,7 +216,7 @@ def _kept_by_python(path: Path) -> bytes | None:
 
 
 def _imported_at_once(bytecode: Mapping[str, bytes]) -> set[str]:
-    """The files that a module imports before it begins, and the module.
+    """Return the files that a module imports before it begins, and the module.
 
     What only functions import is not needed in most tasks, and would make the archive larger for all.
     """
@@ -234,7 +239,7 @@ def _module_name(file: str) -> str:
 
 
 def _imported(code: CodeType, package: str) -> set[str]:
-    """What a file imports when it is imported itself, with the packages that these are in."""
+    """Return what a file imports when it is imported itself, with the packages that these are in."""
     found: set[str] = set()
     before: list[Any] = [0, ()]
     for step in dis.get_instructions(code):

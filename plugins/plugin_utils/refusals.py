@@ -43,7 +43,7 @@ class _Match(NamedTuple):
 
 
 def plain(message: str) -> str:
-    """A text without what a log has put around and into it, with single spaces. Takes linear time."""
+    """Return a text without what a log has put around and into it, with single spaces. Takes linear time."""
     return " ".join(_ESCAPE.sub(_unescaped, _HEAD.sub("", message)).split())
 
 
@@ -55,7 +55,8 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def explain(message: str) -> list[dict[str, str]]:
-    """The refusals that a message has, the best first: {text, cause, remedy, check, section}; at most MOST_FOUND.
+    """Return the refusals that a message has, the best first: {text, cause, remedy, check, section}; at most
+    MOST_FOUND.
 
     text: as the kubelet words it, with <name> for what differs from node to node. check: the id of the check of the
     drift report that finds it, or empty. Takes time in proportion to the length of the message, of which MOST_READ
@@ -84,7 +85,7 @@ def _table() -> Sequence[Mapping[str, Any]]:
 
 
 def _best_match(said: str, row: Mapping[str, Any], number: int) -> list[_Match]:
-    """How well a row of the table fits, by the form of most letters; nothing where it does not."""
+    """Return how well a row of the table fits, by the form of most letters; nothing where it does not."""
     preference = _REASON if any(part in said for part in row["within"]) else _VALUE if row["is_value"] else _TEXT
     found = []
     for place, form in enumerate(row["forms"]):
@@ -96,7 +97,7 @@ def _best_match(said: str, row: Mapping[str, Any], number: int) -> list[_Match]:
 
 
 def _span(said: str, parts: Sequence[str]) -> tuple[int, int] | None:
-    """From where to where a text has these parts in their order; None where it does not."""
+    """Return from where to where a text has these parts in their order; None where it does not."""
     begin, at = -1, 0
     for part in parts:
         found = said.find(part, at)
@@ -108,6 +109,6 @@ def _span(said: str, parts: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _is_within(match: _Match, better: _Match) -> bool:
-    """Whether a better match explains this one, too. The same text may have several causes."""
+    """Return whether a better match explains this one, too. The same text may have several causes."""
     same = (match.letters, match.begin, match.end) == (better.letters, better.begin, better.end)
     return not same and match.begin < better.end and better.begin < match.end

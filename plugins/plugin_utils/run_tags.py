@@ -56,7 +56,7 @@ def _check(playbooks: tuple[str, ...], only: tuple[str, ...], skipped: tuple[str
 
 
 def is_chosen(tags: Iterable[str], only: Iterable[str], skipped: Iterable[str]) -> bool:
-    """Whether Ansible runs a task with these tags, beside what it runs always.
+    """Return whether Ansible runs a task with these tags, beside what it runs always.
 
     Source: ansible.playbook.taggable.Taggable.evaluate_tags.
     """

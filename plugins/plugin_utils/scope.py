@@ -39,7 +39,7 @@ class Scope(NamedTuple):
 
 
 def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = "") -> Scope:
-    """Which hosts these are. Raises InputError where a pattern, or all of them together, match none.
+    """Return which hosts these are. Raises InputError where a pattern, or all of them together, match none.
 
     groups: of the inventory, {name: hosts}. hosts, canaries: a pattern of Ansible, or a list of such. limit: what
     --limit says.
@@ -74,7 +74,7 @@ def scope_of(groups: Groups, hosts: object, canaries: object = (), limit: str = 
 
 
 def _checked(inventory: InventoryManager, patterns: object, variable: str) -> list[str]:
-    """The single patterns. Each has to be known: a mistyped one would be left out without a word."""
+    """Return the single patterns. Each has to be known: a mistyped one would be left out without a word."""
     parts = _parts(patterns, variable)
     for part in parts:
         if part == "all":
@@ -88,7 +88,7 @@ def _checked(inventory: InventoryManager, patterns: object, variable: str) -> li
 
 
 def _parts(patterns: object, variable: str) -> list[str]:
-    """The single patterns."""
+    """Return the single patterns."""
     listed = list(patterns) if isinstance(patterns, (list, tuple)) else [patterns]
     if not all(isinstance(pattern, str) for pattern in listed):
         raise InputError("has to be a pattern of hosts, or a list of such, not %r" % (patterns,), variable)
@@ -96,7 +96,7 @@ def _parts(patterns: object, variable: str) -> list[str]:
 
 
 def batches(playbook: str, serial: object = None, schedule: Sequence[Sequence[str]] = ()) -> list[object]:
-    """How many nodes a playbook changes at a time. serial: what the operator says, if anything, unchecked.
+    """Return how many nodes a playbook changes at a time. serial: what the operator says, if anything, unchecked.
 
     schedule: the hosts of each batch, for AUTO; where there is none, it is what the playbook does by default.
     """
@@ -108,7 +108,7 @@ def batches(playbook: str, serial: object = None, schedule: Sequence[Sequence[st
 
 
 def check_batches(serial: object, max_fail_percentage: object, canaries: object = ()) -> None:
-    """Raises InputError where these are no sizes of batches, or no percentage of a batch."""
+    """Raise InputError where these are no sizes of batches, or no percentage of a batch."""
     if serial == AUTO and canaries:
         remedy = "leave out one of the two: with %s, canaries are found" % AUTO
         raise InputError("is %s, and %s names canaries" % (AUTO, _CANARIES), "cpu_manager_serial", remedy)
@@ -137,14 +137,14 @@ def _is_size(value: object) -> bool:
 
 
 def _whole(value: object) -> int | None:
-    """The number that a variable has, also as --extra-vars give it; None where it is none."""
+    """Return the number that a variable has, also as --extra-vars give it; None where it is none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if value >= 0 else None
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else None
 
 
 def changes(result: object) -> bool:
-    """Whether a result changes something, also if only once it is carried out.
+    """Return whether a result changes something, also if only once it is carried out.
 
     A plan of rollout_info changes nothing itself: its actions do, and a change that was interrupted has to be undone.
     """
@@ -152,13 +152,13 @@ def changes(result: object) -> bool:
 
 
 def in_order(hosts: Iterable[str], schedule: Iterable[Sequence[str]]) -> list[str]:
-    """Hosts in the order of a schedule; those that it does not have come last."""
+    """Return hosts in the order of a schedule; those that it does not have come last."""
     places = {host: place for place, host in enumerate(host for batch in schedule for host in batch)}
     return sorted(hosts, key=lambda host: places.get(host, len(places)))
 
 
 def one_pattern(patterns: Iterable[str]) -> list[str]:
-    """These patterns as a single one, for the keyword hosts of a play; none for none.
+    """Return these patterns as a single one, for the keyword hosts of a play; none for none.
 
     Ansible remembers what a list of patterns matches, under the patterns with the hosts of the batch behind them. So a
     batch of the host b of [b, a] would get the hosts of [b, a, b], if another play had these.
@@ -168,5 +168,6 @@ def one_pattern(patterns: Iterable[str]) -> list[str]:
 
 
 def pattern_of(host: str) -> str:
-    """A pattern that matches a host. Of a name with other signs it may match others, too, which do not change."""
+    """Return a pattern that matches a host. Of a name with other signs it may match others, too, which do not
+    change."""
     return host if _PLAIN_NAME.fullmatch(host) else "~^%s$" % _NO_SIGN_OF_PATTERNS.sub(".", host)

@@ -125,7 +125,7 @@ for _name in sorted(KNOWN):
 
 
 def misspelled(names: Iterable[str] | Mapping[str, object]) -> list[dict[str, str]]:
-    """The names that have no effect and are meant to, each with the one that was probably meant: {name, meant}.
+    """Return the names that have no effect and are meant to, each with the one that was probably meant: {name, meant}.
 
     These are nearly one of ours, or begin as nothing but ours; meant is empty where no name of ours is near. A name
     that only shares the prefix kubelet or cache is another's, and left alone.
@@ -141,7 +141,7 @@ def misspelled(names: Iterable[str] | Mapping[str, object]) -> list[dict[str, st
 
 
 def _meant(name: str, values: Mapping[str, object], near: dict[str, list[str]]) -> str | None:
-    """What was meant; None for a name of another. values: of the host. near: as _candidates has it."""
+    """Return what was meant; None for a name of another. values: of the host. near: as _candidates has it."""
     # The option of a module in place of the role's variable, unless that may be made of it.
     prefixed = _ROLE_PREFIX + name
     if name.startswith(_PLAYBOOK_PREFIX) and prefixed in KNOWN:
@@ -156,7 +156,7 @@ def _meant(name: str, values: Mapping[str, object], near: dict[str, list[str]]) 
 
 
 def _candidates(name: str, near: dict[str, list[str]]) -> Iterator[tuple[int, str]]:
-    """(how much is wrong, one of ours) for each that the name is nearly.
+    """Yield (how much is wrong, one of ours) for each that the name is nearly.
 
     near: {first word: those of ours that are nearly this one}, which is filled here.
     """
@@ -177,7 +177,7 @@ def _candidates(name: str, near: dict[str, list[str]]) -> Iterator[tuple[int, st
 
 
 def _wrong_of_all(words: Sequence[str], known_words: Sequence[str]) -> int:
-    """How much is wrong in these words; more than may be where one is another word."""
+    """Return how much is wrong in these words; more than may be where one is another word."""
     wrong = 0
     for word, known_word in zip(words, known_words):
         wrong += _wrong(word, known_word)
@@ -187,7 +187,8 @@ def _wrong_of_all(words: Sequence[str], known_words: Sequence[str]) -> int:
 
 
 def _longer_by_a_word(name: str) -> Iterator[tuple[int, str]]:
-    """(how late the word is missing, negated; one of ours) for each of which the name has all words but one within."""
+    """Yield (how late the word is missing, negated; one of ours) for each of which the name has all words but one
+    within."""
     words = name.split("_")
     if len(words) < _TELLING:
         return
@@ -199,14 +200,14 @@ def _longer_by_a_word(name: str) -> Iterator[tuple[int, str]]:
 
 
 def _closest(name: str) -> str:
-    """That of ours with the same prefix that is most alike; empty where none is."""
+    """Return that of ours with the same prefix that is most alike; empty where none is."""
     prefix = next(prefix for prefix in _OURS_ALONE if name.startswith(prefix))
     parts = {variable[len(prefix) :]: variable for variable in KNOWN if variable.startswith(prefix)}
     return next((parts[part] for part in get_close_matches(name[len(prefix) :], sorted(parts), 1, _ALIKE)), "")
 
 
 def _wrong(word: str, correct: str) -> int:
-    """How many letters are wrong in a word; more than may be where it is another word."""
+    """Return how many letters are wrong in a word; more than may be where it is another word."""
     if word == correct:
         return 0
     if abs(len(word) - len(correct)) > 2:
@@ -220,7 +221,7 @@ def _wrong(word: str, correct: str) -> int:
 
 
 def _distance(written: str, name: str) -> int:
-    """How many letters to add, remove, replace, or swap with the next one (optimal string alignment)."""
+    """Return how many letters to add, remove, replace, or swap with the next one (optimal string alignment)."""
     before: list[int] = []
     last = list(range(len(name) + 1))
     for row, letter in enumerate(written, 1):
@@ -255,7 +256,7 @@ def check_names(task_vars: Mapping[str, Any]) -> None:
 def options_of_variables(
     names: Mapping[str, str], task_vars: Mapping[str, Any], template: Callable[[dict[str, Any]], Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """{option: the value of its variable}, of those that are defined and not omitted. names: {option: variable}.
+    """Return {option: the value of its variable}, of those that are defined and not omitted. names: {option: variable}.
 
     Only values that are templates are compiled: an expression for all options would be compiled for each host.
     """

@@ -44,7 +44,7 @@ _Loader.add_multi_constructor("!", lambda _loader, _tag, _node: "{{ }}")
 
 
 def wrong_in_file(path: Path) -> list[str]:
-    """What is wrong with the variables of one file; nothing for a file that is encrypted as a whole."""
+    """Return what is wrong with the variables of one file; nothing for a file that is encrypted as a whole."""
     try:
         content = path.read_bytes()
         if content.startswith(_VAULT):
@@ -80,7 +80,7 @@ def _given_in(part: object) -> Iterator[dict[str, Any]]:
 
 
 def wrong_variables(variables: Mapping[str, Any]) -> list[str]:
-    """What is wrong with variables of a host or group: names that are meant to be ours, and values of ours."""
+    """Return what is wrong with variables of a host or group: names that are meant to be ours, and values of ours."""
     return [*_wrong_names(variables), *_wrong_values(variables)]
 
 
@@ -110,7 +110,7 @@ def _wrong_values(variables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrong_settings(values: Mapping[str, Any]) -> Iterator[str]:
-    """What the rules of the kubelet's settings refuse, each alone."""
+    """Yield what the rules of the kubelet's settings refuse, each alone."""
     call_options({name: _PREFIX + name for name in SETTINGS})
     try:
         for name, setting in SETTINGS.items():
@@ -125,7 +125,7 @@ def _wrong_settings(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrong_waivers(name: str, waivers: Sequence[object]) -> Iterator[str]:
-    """What the rules of waivers refuse, each alone."""
+    """Yield what the rules of waivers refuse, each alone."""
     for number, waiver in enumerate(waivers):
         try:
             _WAIVERS[name]([waiver], name)
@@ -143,7 +143,7 @@ def _has_template(value: object) -> bool:
 
 @lru_cache(maxsize=None)
 def _arguments() -> Mapping[str, Mapping[str, Any]]:
-    """{variable: its form}, of all roles and their entry points."""
+    """Return {variable: its form}, of all roles and their entry points."""
     # The roles leave it to a module to check what is within.
     found: dict[str, Mapping[str, Any]] = {_PREFIX + "reservation": {"type": "dict", "options": PLANNER}}
     for path in sorted(_ROLES.glob("*/meta/argument_specs.yml")):

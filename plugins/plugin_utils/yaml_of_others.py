@@ -31,7 +31,7 @@ _NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def read_documents(text: str, where: str = "the YAML") -> list[Any]:
-    """All documents of a text, without the empty ones. Raises InputError; where: the name in its message."""
+    """Return all documents of a text, without the empty ones. Raises InputError; where: the name in its message."""
     try:
         check_size(text)
         return [found for found in yaml.load_all(text, _SafeLoader) if found is not None]  # it is a safe one

@@ -15,7 +15,7 @@ from ..module_utils.cpuset import CPUSet
 
 
 def is_cpuset(value: Any) -> bool:
-    """True for a text in the list format."""
+    """Return True for a text in the list format."""
     try:
         CPUSet.parse(value)
     except InputError:
@@ -37,7 +37,7 @@ class TestModule:
     """The tests of this collection."""
 
     def tests(self) -> dict[str, Callable[..., bool]]:
-        """Their names and functions."""
+        """Return their names and functions."""
         return {
             "cpuset": is_cpuset,
             "cpuset_equal": _comparing(lambda first, second: first == second),

@@ -65,7 +65,7 @@ ALLOCATIONS = 400
 
 
 def unit(steps: int = 20_000) -> float:
-    """The seconds of one step of the loop."""
+    """Return the seconds of one step of the loop."""
     mask = (1 << 256) - 1
     x = 0
     start = time.perf_counter()
@@ -76,7 +76,7 @@ def unit(steps: int = 20_000) -> float:
 
 
 def pod_times(shape: str) -> tuple[float, float]:
-    """The seconds of one admission of a pod whose containers have CPUs, and of one that has them as a whole."""
+    """Return the seconds of one admission of a pod whose containers have CPUs, and of one that has them as a whole."""
     topology = topology_of(shape)
     own, shared = {"cpu": 2000, "memory": 1000}, dict[str, int]()
     whole = {"cpu": 8000, "memory": 8000}
@@ -121,12 +121,12 @@ class Measurement:
         self.units.append(unit())
 
     def time(self) -> float:
-        """The time of one allocation on average."""
+        """Return the time of one allocation on average."""
         return mean(self.times) / min(self.units)
 
 
 def random_steps(cpus: int, shape: str, mode: str) -> Iterator[Step]:
-    """Allocations and releases that keep a machine about three quarters full."""
+    """Yield allocations and releases that keep a machine about three quarters full."""
     choose = random.Random(cpus)
     allocator = TakeAllocator(topology_of(shape), MODES[mode])
     taken: list[int] = []

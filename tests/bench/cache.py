@@ -28,12 +28,12 @@ DIVIDED = ("xeon-l3-mba-mbm", "epyc-16-l3-smba")
 
 
 def look(root: Path) -> dict[str, Any]:
-    """The one task that reads how the caches are divided."""
+    """Return the one task that reads how the caches are divided."""
     return {"name": "Read the caches", "kubenode.cpu_manager.cache_info": {"root": str(root)}}
 
 
 def divided(root: Path, name: str) -> Path:
-    """A node of this platform, whose exclusive CPUs have ways to themselves."""
+    """Return a node of this platform, whose exclusive CPUs have ways to themselves."""
     shape = PLATFORMS[name]
     write_node(root, shape)
     give(root, {1, len(shape.online) // 2 + 1}, set(shape.online) - {1, len(shape.online) // 2 + 1})

@@ -25,7 +25,7 @@ RUNS = {"rollout": 4.0, "rollout, unchanged": 2.0, "rollback": 4.0, "rollback, u
 
 
 def wanted(root: Path) -> dict[str, Any]:
-    """The variables of a node that changes."""
+    """Return the variables of a node that changes."""
     return {
         "kubelet_node_root": str(root),
         "kubelet_drain": False,

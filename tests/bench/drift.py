@@ -57,7 +57,7 @@ WANTED: dict[str, Any] = {
 
 
 def drift(root: Path) -> dict[str, Any]:
-    """The one task that checks a node."""
+    """Return the one task that checks a node."""
     return {
         "name": "Check for drift",
         "kubenode.cpu_manager.drift_info": {
@@ -68,7 +68,7 @@ def drift(root: Path) -> dict[str, Any]:
 
 
 def make_node(directory: Path, shape_name: str) -> Path:
-    """A saved node with a kubelet and its checkpoint."""
+    """Return a saved node with a kubelet and its checkpoint."""
     root = directory / shape_name
     shape = parse_name(shape_name)
     root.mkdir()

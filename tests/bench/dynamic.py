@@ -34,7 +34,7 @@ LIMIT = 0.020
 
 
 def life() -> list[float]:
-    """The CPU time of each pass: first sets, growth until nothing is free, nothing to do, others that come."""
+    """Return the CPU time of each pass: first sets, growth until nothing is free, nothing to do, others that come."""
     machine = describe_machine(MACHINE)
     rules = DynamicRules(kubelet_view(machine), CPUSet.parse(RESERVED), distances=machine.numa_distances)
     containers = [WantedContainer("elastic-%d" % number, "app", 1, 8) for number in range(ELASTIC)]

@@ -71,7 +71,7 @@ def measure() -> bool:
 
 
 def measure_results(directory: Path) -> bool:
-    """All forms of the report of many results, as the playbook `report` makes them."""
+    """Return all forms of the report of many results, as the playbook `report` makes them."""
     for number, answer in zip(range(RESULTS), _answers(directory)):
         result = Result("worker-%05d" % number, time_of(time.time()), answer, {}, [])
         write_result(str(directory / "results"), result)
@@ -92,7 +92,7 @@ def measure_results(directory: Path) -> bool:
 
 
 def _answers(directory: Path) -> Iterator[dict[str, Any]]:
-    """Of nodes of all shapes in turn, and of one in DRIFTING a node that is not as wanted."""
+    """Yield the answers of nodes of all shapes in turn; one in DRIFTING nodes is not as wanted."""
     roots = [make_node(directory, _shape(number)) for number in range(SHAPES)]
     clean = [_answer(root, {}) for root in roots]
     drifting = [[_answer(root, trouble) for trouble in TROUBLES] for root in roots]
@@ -103,7 +103,7 @@ def _answers(directory: Path) -> Iterator[dict[str, Any]]:
 
 
 def _shape(number: int) -> str:
-    """40 machines, of 1 or 2 sockets, with 8 to 128 CPUs."""
+    """Return the shape of one of 40 machines, of 1 or 2 sockets, with 8 to 176 CPUs."""
     name = "%ds%dn%dc2t" % (1 + number % 2, 1 + number // 2 % 2, 4 + number // 4 * 2)
     parse_name(name)
     return name
@@ -125,7 +125,7 @@ def _answer(root: Path, trouble: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_hosts(directory: Path) -> bool:
-    """The playbook drift_report with all forms, beside ansible.builtin.ping of the same hosts, on the wall."""
+    """Return the playbook drift_report with all forms, beside ansible.builtin.ping of the same hosts, on the wall."""
     root = make_node(directory, "2s1n12c2t+interleaved")
     variables = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts = {"node%04d" % number: {"kubelet_node_root": str(root)} for number in range(HOSTS)}

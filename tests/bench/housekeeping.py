@@ -27,7 +27,7 @@ _READINGS = 7
 
 
 def look(root: Path, reserved: str = "") -> dict[str, Any]:
-    """The one task that reads a node's layers."""
+    """Return the one task that reads a node's layers."""
     return {
         "name": "Read the layers",
         "kubenode.cpu_manager.housekeeping_info": {"root": str(root), "reserved_system_cpus": reserved},
@@ -35,7 +35,7 @@ def look(root: Path, reserved: str = "") -> dict[str, Any]:
 
 
 def reading_ms(directory: Path) -> float:
-    """Of many interrupts and workqueues, in milliseconds: the best of some readings."""
+    """Return how many milliseconds it takes to read many interrupts and workqueues: the best of some readings."""
     write_layers(directory, "0-63", interrupts=INTERRUPTS, workqueues=WORKQUEUES)
     tree = Tree(str(directory))
     times = []

@@ -40,7 +40,7 @@ SCHEDULED, BUDGETS, MOST_SCHEDULE_SECONDS = 10000, 300, 10
 
 
 def pods_of(node: str, machine: str, seed: int) -> list[dict[str, Any]]:
-    """Pods of a trace, with what each asks for; the trace is gone through again where it has too few."""
+    """Return pods of a trace, with what each asks for; the trace is gone through again where it has too few."""
     cpus = len(describe_machine(machine).online)
     trace = make_trace(list(TRACES)[seed % len(TRACES)], seed, cpus).pods
     pods = []
@@ -56,7 +56,7 @@ def pods_of(node: str, machine: str, seed: int) -> list[dict[str, Any]]:
 
 
 def cluster_of(are_alike: bool) -> Cluster:
-    """Nodes of one shape have pods that are alike, or each node its own."""
+    """Return nodes of one shape have pods that are alike, or each node its own."""
     wanted = {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-pcpus-only": "true"}}
     reserved = {"reserved_system_cpus": "0"}
     hosts, pods = {}, []
@@ -68,7 +68,7 @@ def cluster_of(are_alike: bool) -> Cluster:
 
 
 def plans_that_tell(cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """The plans of the same nodes, each of which tells of its own pods, as admission_info does."""
+    """Return the plans of the same nodes, each of which tells of its own pods, as admission_info does."""
     own: dict[str, list[dict[str, Any]]] = {host: [] for host in cluster.hosts}
     pod: Any
     for pod in cluster.pods:
@@ -82,7 +82,7 @@ def plans_that_tell(cluster: Cluster) -> dict[str, dict[str, Any]]:
 
 
 def look(are_alike: bool, nodes_tell: bool = False) -> dict[str, float]:
-    """Seconds of the processor, bytes at most, and how many answers were computed."""
+    """Return seconds of the processor, bytes at most, and how many answers were computed."""
     cluster = cluster_of(are_alike)
     if nodes_tell:
         plans = plans_that_tell(cluster)
@@ -100,7 +100,8 @@ def look(are_alike: bool, nodes_tell: bool = False) -> dict[str, float]:
 
 
 def order() -> dict[str, float]:
-    """Seconds of the processor for the order of nodes, once their pods are counted, and how many batches it has."""
+    """Return seconds of the processor for the order of nodes, once their pods are counted, and how many batches it
+    has."""
     nodes = []
     for number in range(SCHEDULED):
         budgets = {"b%d" % (number % BUDGETS): 1, "all": 1}

@@ -107,7 +107,7 @@ def play_scenes() -> bool:
 
 
 def sample(whole: Container[str] = ()) -> tuple[Sample, float, float]:
-    """One sample with its accounts, how much CPU time it took in all, and the seconds beyond the sample."""
+    """Return one sample with its accounts, how much CPU time it took in all, and the seconds beyond the sample."""
     exclusive = CPUSet((max(os.sched_getaffinity(0)),))
     begun, before = time.monotonic(), time.process_time()
     taken = take(Tree(), SECONDS, exclusive, (), whole)

@@ -22,13 +22,13 @@ MACHINE = "2 sockets x 4 NUMA nodes x 2 L3 caches x 8 cores x 2 threads"
 
 
 def pod(number: int) -> dict[str, Any]:
-    """A Guaranteed pod; every third has CPUs for itself."""
+    """Return a Guaranteed pod; every third has CPUs for itself."""
     resources = {"limits": {"cpu": "500m" if number % 3 else "2", "memory": "1Gi"}}
     return {"metadata": {"name": "pod-%d" % number}, "spec": {"containers": [{"name": "app", "resources": resources}]}}
 
 
 def plan(pods: Path) -> dict[str, Any]:
-    """The one task that plans the pods in a file, as kubectl get pods -o json writes it."""
+    """Return the one task that plans the pods in a file, as kubectl get pods -o json writes it."""
     return {
         "name": "Plan",
         "kubenode.cpu_manager.allocation_plan": {

@@ -52,7 +52,7 @@ QUOTA = 200000
 
 
 def make_node(root: Path) -> None:
-    """A saved node, all of whose containers have what the checkpoint gives them."""
+    """Write a saved node, all of whose containers have what the checkpoint gives them."""
     pool = CPUSet(range(2 * OWN, CPUS))
     assignments = {}
     cgroups: dict[str, Files] = {}
@@ -75,14 +75,14 @@ def make_node(root: Path) -> None:
 
 
 def run_pass(root: Path) -> None:
-    """What the module does on a node."""
+    """Do what the module does on a node where nothing is to be changed."""
     answer = reconcile_pods(Node(Tree(str(root))), None, act=True)
     if answer.to_dict()["counts"] != {"kept": PODS * CONTAINERS_PER_POD, "written": 0, "failed": 0, "skipped": 0}:
         raise SystemExit("the node is not as it should be: %s" % answer.to_dict()["counts"])
 
 
 def read_bare(root: Path) -> None:
-    """The same files and directories, read and forgotten."""
+    """Read the files and directories that the module reads, and forget them."""
     top = root / V2.mount[1:]
     os.listdir(root / "var/log/containers")
     if (root / CHECKPOINT).exists():
@@ -98,7 +98,8 @@ def read_bare(root: Path) -> None:
 
 
 def make_dynamic(root: Path) -> Agent:
-    """The same node with a kubelet that has the policy none, after the program's first passes; and the program."""
+    """Return the same node with a kubelet that has the policy none, after the program's first passes; and the
+    program."""
     make_node(root)
     write_machine(root, MACHINE)
     (root / CHECKPOINT).unlink()
@@ -126,14 +127,14 @@ def make_dynamic(root: Path) -> Agent:
 
 
 def run_dynamic(agent: Agent) -> None:
-    """A pass of the program."""
+    """Run one pass of the program, on a node where nothing is to be changed."""
     report = agent.one_pass()
     if report.moves or report.refused or report.waiting:
         raise SystemExit("the node is not as it should be: %s" % (report,))
 
 
 def read_bare_dynamic(root: Path) -> None:
-    """What the program reads of the same node, read and forgotten."""
+    """Read what the program reads of the same node, and forget it."""
     read_bare(root)
     top = root / V2.mount[1:]
     for pod in os.listdir(top / "kubepods.slice"):

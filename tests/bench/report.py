@@ -21,7 +21,7 @@ LIMIT, REMOTE_LIMIT = 1.2, 1.1
 
 
 def plan(root: Path) -> dict[str, Any]:
-    """The one task that compares a node with what is wanted, and plans its change."""
+    """Return the one task that compares a node with what is wanted, and plans its change."""
     return {"name": "Plan", "kubenode.cpu_manager.rollout_info": {"root": str(root), **WANTED}}
 
 

@@ -20,7 +20,7 @@ MODULES = 1
 
 
 def role(root: Path) -> dict[str, Any]:
-    """The role with the settings that the node has."""
+    """Return the role with the settings that the node has."""
     return {
         "name": "Bring the node to what is wanted",
         # The modules check what they are given; the playbooks spare this task, too.

@@ -22,14 +22,14 @@ LIMIT = 3.0
 
 
 def first_half(trace: Trace) -> Trace:
-    """The pods that come in the first half of the time."""
+    """Return the pods that come in the first half of the time."""
     end = trace.duration / 2
     pods = [pod._replace(leaves=min(pod.leaves, end)) for pod in trace.pods if pod.arrives < end]
     return trace._replace(duration=end, pods=pods)
 
 
 def seconds(trace: Trace, policy: str, rules: DynamicRules) -> float:
-    """Of the processor."""
+    """Return how many seconds of the processor a replay of the trace takes."""
     start = time.process_time()
     replay(trace, policy, rules)
     return time.process_time() - start

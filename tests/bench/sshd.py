@@ -22,13 +22,13 @@ _SECONDS = 10.0
 
 
 def has_ssh_server() -> bool:
-    """Whether this machine has the programs."""
+    """Return whether this machine has the programs."""
     return bool(_PROGRAM and shutil.which("ssh"))
 
 
 @contextmanager
 def ssh_server(directory: Path) -> Iterator[dict[str, Any]]:
-    """The inventory's variables of a host that is reached through it, as the present user."""
+    """Yield the inventory's variables of a host that is reached through it, as the present user."""
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True)
     port = _free_port()

@@ -36,7 +36,7 @@ def time_tasks(
     rounds: int,
     remote: Mapping[str, Any] | None = None,
 ) -> dict[str, list[float]]:
-    """{name: the seconds in each round}, after one round that warms the caches.
+    """Return {name: the seconds in each round}, after one round that warms the caches.
 
     remote: the variables of a host that is not local. A task may include others. Every other round goes backwards, so
     that a machine that grows slower or faster does so for all.
@@ -58,7 +58,7 @@ def time_tasks(
 
 
 def time_playbook(directory: Path, playbook: str, hosts: Mapping[str, Mapping[str, Any]]) -> float:
-    """The seconds of the processor that a playbook of the collection takes on these local hosts, once."""
+    """Return the seconds of the processor that a playbook of the collection takes on these local hosts, once."""
     _write_inventory(directory, 0, {})
     inventory = json.loads((directory / "inventory.json").read_text(encoding="utf-8"))
     inventory["all"]["hosts"] = hosts
@@ -72,7 +72,8 @@ def time_playbook(directory: Path, playbook: str, hosts: Mapping[str, Mapping[st
 
 
 def ratio(mine: Sequence[float], ping: Sequence[float]) -> float:
-    """How many times as long one of two tasks took, in the best round of each: others on a machine only add to it."""
+    """Return how many times as long one of two tasks took, in the best round of each: others on a machine only add
+    to it."""
     return min(mine) / min(ping)
 
 
@@ -92,7 +93,7 @@ def compare_with_ping(module: str, times: Mapping[str, Sequence[float]], measure
 
 
 def count_modules(directory: Path, task: Mapping[str, Any]) -> int:
-    """How many modules a task runs on a host, with all that it includes."""
+    """Return how many modules a task runs on a host, with all that it includes."""
     _write_inventory(directory, 1, {})
     results = directory / "results.jsonl"
     recording = {
@@ -141,6 +142,7 @@ def _run(playbook: Path, hosts: int, environment: Mapping[str, str] = MappingPro
 
 
 def _processor_seconds() -> float:
-    """Of all processes that this one has started, and theirs, as far as they have ended."""
+    """Return the seconds of the processor of all processes that this one has started, and theirs, as far as they
+    have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

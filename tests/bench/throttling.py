@@ -116,7 +116,7 @@ class Row(NamedTuple):
     measured: Measured
 
     def wrong(self, floor_ms: float = FLOOR_MS, floor_share: float = FLOOR_SHARE) -> list[str]:
-        """What the prediction says otherwise than the kernel did."""
+        """Return what the prediction says otherwise than the kernel did."""
         latencies, predicted = self.measured.latencies, self.predicted
         found = median(latencies)
         problems = []
@@ -131,7 +131,7 @@ class Row(NamedTuple):
         return problems
 
     def line(self) -> str:
-        """A row of the table."""
+        """Return a row of the table."""
         setting, latencies, predicted = self.setting, self.measured.latencies, self.predicted
         return "   %d / %d | %.1f | %d on %d | %.0f / %.0f / %.0f | %.0f / %.0f / %.0f | %.2f | %.2f | %s" % (
             setting.quota,
@@ -160,7 +160,7 @@ HEAD = """\
 
 
 def predicted(setting: Setting, measured: Measured) -> BurstPrediction:
-    """What the model says of a setting, with the CPU time that the kernel has counted as its work."""
+    """Return what the model says of a setting, with the CPU time that the kernel has counted as its work."""
     bandwidth = BandwidthLimit(setting.quota * 1000, setting.period * 1000)
     return predict_burst(bandwidth, setting.threads, setting.cpus, int(measured.work * 1000))
 
@@ -170,7 +170,7 @@ Bursts = Callable[[Sequence[Setting], int, int], Iterable[Measured]]
 
 
 def bursts_here(settings: Sequence[Setting], bursts: int, seed: int) -> Iterator[Measured]:
-    """Bursts in cgroups of this machine."""
+    """Yield what was measured of bursts in cgroups of this machine."""
     cpus = sorted(os.sched_getaffinity(0))
     for number, setting in enumerate(settings):
         yield burst(setting, bursts, random.Random(seed + number), cpus)
@@ -204,7 +204,7 @@ def print_enough() -> None:
 
 
 def why_not() -> str:
-    """Why nothing can be measured here; empty when it can."""
+    """Return why nothing can be measured here; empty when it can."""
     if os.geteuid() != 0:
         return "only root can make cgroups"
     if not controller()[0]:

@@ -42,11 +42,11 @@ class Machine:
         self._run(["down", self._name])
 
     def measure(self, settings: Sequence[Setting], bursts: int, seed: int) -> list[Measured]:
-        """What the kernel there makes of these settings."""
+        """Return what the kernel there makes of these settings."""
         return self._answer(settings, bursts, seed)[2]
 
     def _answer(self, settings: Sequence[Setting], bursts: int, seed: int) -> tuple[int, str, list[Measured]]:
-        """The version of cgroups, the release of the kernel, and what was measured."""
+        """Return the version of cgroups, the release of the kernel, and what was measured."""
         # Read from standard input, as nothing of this machine is there.
         arguments = ["python3", "-", "'%s'" % json.dumps(settings), str(bursts), str(seed)]
         answer = json.loads(self._run(["ssh", self._name, *arguments], PROGRAM.read_text("utf-8")))

@@ -82,7 +82,7 @@ def own_cgroups(names: list[str]) -> Iterator[None]:
 
 
 def _computed(names: list[str]) -> float:
-    """Seconds that have been computed in these cgroups."""
+    """Return seconds that have been computed in these cgroups."""
     files = [CGROUPS / "cpuacct" / name / "cpuacct.usage" for name in names]
     return sum(int(file.read_text(encoding="ascii")) for file in files if file.exists()) / 1e9
 

@@ -22,7 +22,7 @@ OLDEST_NODE = 20
 
 
 def driven(script: Path, job: Path) -> Any:
-    """What a script of node prints that drives the browser through a job, as data."""
+    """Return what a script of node prints that drives the browser through a job, as data."""
     done = subprocess.run(
         ["node", str(script), str(job)],
         stdin=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def driven(script: Path, job: Path) -> Any:
 
 
 def node_modules() -> Path:
-    """The folder of the packages of package.json; they are installed where they are not, or are others."""
+    """Return the folder of the packages of package.json; they are installed where they are not, or are others."""
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").partition(".")[0]) < OLDEST_NODE:
         lacking(TOOL, "node is %s, and playwright-core takes version %d" % (version, OLDEST_NODE))

@@ -82,7 +82,7 @@ _WAYS = ("wanted", "files", "kubelet", "checkpoint", "kernel")
 
 
 def fleet_report(nodes: int = 300, shapes: int = 40, drift: float = 0.03, seed: int = 7) -> Report:
-    """A report of so many nodes, the same for the same arguments.
+    """Return a report of so many nodes, the same for the same arguments.
 
     shapes: how many groups; drift: the part of the nodes that have findings. 1 % of the nodes was not read.
     """
@@ -163,7 +163,7 @@ def _summary(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _group(number: int) -> dict[str, Any]:
-    """A shape; the first ones are those that most nodes have."""
+    """Return a shape; the first ones are those that most nodes have."""
     topology = parse_name(_MACHINES[number % len(_MACHINES)]).topology()
     counts = {"socket": topology.sockets, "NUMA node": topology.numa_nodes, "L3 cache": topology.caches}
     counted = {name: len(members) for name, members in {**counts, "core": topology.cores}.items()}
@@ -270,7 +270,7 @@ def _finding(kind: tuple[str, ...], chance: Random, waived: bool = False) -> dic
 
 
 def _use(topology: Topology, chance: Random) -> dict[str, Any]:
-    """The pools and owners of a node on which some containers have whole cores."""
+    """Return the pools and owners of a node on which some containers have whole cores."""
     cores = [core.cpus for core in topology.cores]
     reserved, free = cores[0], cores[1:]
     owners, exclusive = [], CPUSet()
@@ -298,7 +298,7 @@ def _use(topology: Topology, chance: Random) -> dict[str, Any]:
 
 
 def with_long_texts(report: Report) -> Report:
-    """The same with names and texts as long as real ones: notes about nodes that are as wanted, and reasons."""
+    """Return the same with names and texts as long as real ones: notes about nodes that are as wanted, and reasons."""
     made = deepcopy(report)
     reason = 'refused: not all reserved cpus: "0-2,24-26" are present in defaultCpuSet: "0-7,9-23,25-31"'
     for node in made["nodes"]:
@@ -316,7 +316,8 @@ def with_long_texts(report: Report) -> Report:
 
 
 def with_markup(report: Mapping[str, Any], markup: str) -> Report:
-    """The report with the markup in place of every text and of every free name; hosts stay distinct by a number."""
+    """Return the report with the markup in place of every text and of every free name; hosts stay distinct by a
+    number."""
     hostile: Report = _marked(report, markup)
     for number, node in enumerate(hostile["nodes"]):
         node["host"] = "%s%d" % (markup, number)

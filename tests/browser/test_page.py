@@ -71,7 +71,7 @@ def build(report: Report) -> tuple[str, dict[str, float]]:
 
 
 def memory_of(report: Report) -> float:
-    """The most memory that Python takes for the page, in megabytes. It takes its time."""
+    """Return the most memory that Python takes for the page, in megabytes. It takes its time."""
     tracemalloc.start()
     page(report, PARTS)
     memory = tracemalloc.get_traced_memory()[1] / 1e6
@@ -164,7 +164,7 @@ def test_a_search_over_10000_nodes_is_quick(seen: Seen, name: str) -> None:
 
 
 def hosts(report: Report, **wanted: Any) -> set[str]:
-    """The hosts with a finding that is so, waived or not; a finding that is waived only where it is wanted."""
+    """Return the hosts with a finding that is so, waived or not; a finding that is waived only where it is wanted."""
     wanted = {"waived": False, **wanted}
     return {
         node["host"]

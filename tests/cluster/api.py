@@ -61,7 +61,7 @@ class API:
 
     @contextmanager
     def another(self) -> Iterator[http.client.HTTPSConnection]:
-        """A connection of its own, for any thread."""
+        """Yield a connection of its own, for any thread."""
         connection = self._new()
         try:
             yield connection
@@ -69,7 +69,7 @@ class API:
             connection.close()
 
     def get(self, path: str, **query: str) -> Object:
-        """An object, or a list of them."""
+        """Return an object, or a list of them."""
         return self._request("GET", path + "?" + urlencode(query) if query else path)
 
     def create(self, path: str, value: Mapping[str, Any]) -> Object:
@@ -108,7 +108,7 @@ def _named(config: Mapping[str, Any], kind: str, name: str) -> Any:
 
 
 def _data(entry: Mapping[str, Any], name: str) -> bytes:
-    """What a kubeconfig holds itself, or the file that it names."""
+    """Return what a kubeconfig holds itself, or the file that it names."""
     if name + "-data" in entry:
         return base64.b64decode(entry[name + "-data"])
     return Path(entry[name]).read_bytes()

@@ -57,7 +57,7 @@ class Day(NamedTuple):
 
 
 def damaged(content: bytes, damage: str) -> bytes | None:
-    """The configuration after the damage; None where there is none."""
+    """Return the configuration after the damage; None where there is none."""
     return {
         HEALTHY: content,
         OFFLINE: content,
@@ -70,7 +70,7 @@ def damaged(content: bytes, damage: str) -> bytes | None:
 
 
 def pod_manifest() -> str:
-    """A static pod with exclusive CPUs."""
+    """Return a static pod with exclusive CPUs."""
     amounts = {"cpu": "2", "memory": "1Mi"}
     container = {"name": CONTAINER, "image": CONTAINER, "resources": {"limits": amounts, "requests": amounts}}
     return yaml.safe_dump(
@@ -131,20 +131,20 @@ class BadNode:
         self.node.write(path, json.dumps(journal))
 
     def content(self) -> bytes | None:
-        """The configuration as it is."""
+        """Return the configuration as it is."""
         return self.node.read(CONFIG)
 
     def state(self) -> tuple[bytes | None, ...]:
-        """All that a refusal leaves as it is."""
+        """Return all that a refusal leaves as it is."""
         return tuple(self.node.read(path) for path in (CONFIG, CHECKPOINT, JOURNAL, LAST))
 
     def cpus(self) -> str | None:
-        """The exclusive CPUs of the pod; None where it has none."""
+        """Return the exclusive CPUs of the pod; None where it has none."""
         (containers,) = self.node.entries().values() or [{}]
         return containers.get(CONTAINER)
 
     def kept_cpus(self) -> str | None:
-        """The exclusive CPUs of the pod after a kill.
+        """Return the exclusive CPUs of the pod after a kill.
 
         If the checkpoint was put aside by then, the journal alone has them.
         """
@@ -156,12 +156,12 @@ class BadNode:
         return str(containers[CONTAINER])
 
     def configuration_for(self, period: str) -> dict[str, Any]:
-        """What the configuration says, once it is whole."""
+        """Return what the configuration says, once it is whole."""
         values: dict[str, Any] = yaml.safe_load(self.after)
         return {**values, PERIOD: period}
 
     def period(self) -> str | None:
-        """BEFORE, AFTER or NEXT, of a configuration that is whole and has all else as it was; else None."""
+        """Return BEFORE, AFTER or NEXT, of a configuration that is whole and has all else as it was; else None."""
         content = self.content()
         if content in (self.before, self.after):
             return BEFORE if content == self.before else AFTER
@@ -172,23 +172,23 @@ class BadNode:
         return NEXT if values == self.configuration_for(NEXT) else None
 
     def is_whole(self) -> bool:
-        """Whether the configuration is that of before, one that is saved, or the new one."""
+        """Return whether the configuration is that of before, one that is saved, or the new one."""
         return self.content() == self.damaged or self.period() is not None
 
     def is_well(self, period: str) -> bool:
-        """Whether its kubelet runs with this, no change is under way, and the pod has its CPUs."""
+        """Return whether its kubelet runs with this, no change is under way, and the pod has its CPUs."""
         return self._facts() == (period, CPUS, True, None)
 
     def _facts(self) -> tuple[object, ...]:
         return self.period(), self.cpus(), self.node.is_active(), self.node.read(JOURNAL)
 
     def account(self) -> str:
-        """What a failed test shows of it."""
+        """Return what a failed test shows of it."""
         return "%s: %s %s\n%s" % (self.node.name, self.day, self._facts(), "\n".join(self.node.log()[-8:]))
 
 
 def add_days(fleet: Fleet, days: Sequence[Day], prefix: str = "") -> dict[str, BadNode]:
-    """A node for each, by its name."""
+    """Return a node for each, by its name."""
     made: dict[str, BadNode] = {}
     for number, day in enumerate(days):
         name = "%s%02d-%s" % (prefix, number, day.name)

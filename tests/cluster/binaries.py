@@ -68,7 +68,7 @@ FLAGS = ("-trimpath", "-tags", "providerless,dockerless", "-ldflags", " ".join([
 
 
 def binaries(names: Sequence[str] = ALL) -> Path:
-    """The directory with these programs; those that are not there are built.
+    """Return the directory with these programs; those that are not there are built.
 
     Of KUBERNETES=DIR, where that is given, come all of Kubernetes' own, so that no two versions meet, and of the others
     those that are there. Raises UnavailableError where Debian's archive cannot be had, or DIR lacks one of them,
@@ -81,7 +81,7 @@ def binaries(names: Sequence[str] = ALL) -> Path:
 
 
 def _with_given(given: Path, names: Sequence[str]) -> Path:
-    """A directory with the programs of `given`, and with those of the cache that it lacks."""
+    """Return a directory with the programs of `given`, and with those of the cache that it lacks."""
     for mounted in ("/etc", "/opt", "/run", "/var/lib"):
         if given.is_relative_to(mounted):
             raise UnavailableError("KUBERNETES=%s: tests mount over %s; give another directory" % (given, mounted))
@@ -104,7 +104,7 @@ def _with_given(given: Path, names: Sequence[str]) -> Path:
 
 
 def _built(names: Sequence[str]) -> Path:
-    """The cache's directory with these programs; those that are not there are built."""
+    """Return the cache's directory with these programs; those that are not there are built."""
     cache = _Cache(_place())
     if cache.missing(names):
         with cache.lock():
@@ -209,7 +209,7 @@ class _Cache:
             Path(directory, package, target.name).replace(target)
 
     def _described_packages(self) -> list[str]:
-        """The packages whose types say that they want to be described."""
+        """Return the packages whose types say that they want to be described."""
         found = set()
         for top in ("cmd", "pkg", "plugin", "staging"):
             for file in (self.source / top).rglob("*.go"):
@@ -237,7 +237,7 @@ class _Cache:
 
 @contextmanager
 def completed(path: Path) -> Iterator[Path]:
-    """A name for what becomes `path` when it is complete."""
+    """Yield a name for what becomes `path` when it is complete."""
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     for old in (part, path):

@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> Pair:
-        """Those of path.crt and path.key."""
+        """Return those of path.crt and path.key."""
         return cls(path.with_suffix(".crt").read_bytes(), path.with_suffix(".key").read_bytes())
 
 
@@ -44,7 +44,7 @@ class Authority:
     """Signs certificates."""
 
     def __init__(self, pair: Pair | None = None) -> None:
-        """One that was made before, or a new one."""
+        """Take an authority that was made before, or make a new one."""
         if pair is None:
             # Two authorities of one name are taken for each other.
             name, key = _name("tests %d" % time.time_ns(), ()), ec.generate_private_key(ec.SECP256R1())
@@ -54,7 +54,7 @@ class Authority:
         self._key = serialization.load_pem_private_key(pair.key, password=None)
 
     def issue(self, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
-        """A certificate with which a user of some groups or a server under some names and addresses is known."""
+        """Return a certificate with which a user of some groups or a server under some names and addresses is known."""
         assert isinstance(self._key, ec.EllipticCurvePrivateKey)
         return _signed(_name(user, groups), ec.generate_private_key(ec.SECP256R1()), self._name, self._key, hosts)
 

@@ -171,11 +171,11 @@ class ControlPlane:
         return self.kubeconfig("admin", ["system:masters"])
 
     def node_kubeconfig(self, node: str, host: str = LOOPBACK) -> Path:
-        """The kubeconfig of a node's kubelet, which sees this machine at `host`."""
+        """Return the kubeconfig of a node's kubelet, which sees this machine at `host`."""
         return self.kubeconfig("system:node:" + node, ["system:nodes"], host)
 
     def kubeconfig(self, user: str, groups: Sequence[str] = (), host: str = LOOPBACK) -> Path:
-        """A kubeconfig, complete in itself, of a user of some groups, who sees this machine at `host`."""
+        """Return a kubeconfig, complete in itself, of a user of some groups, who sees this machine at `host`."""
         path = self.directory / "kubeconfigs" / host / user
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ class ControlPlane:
         }
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """What kubectl prints to the administrator. Raises CalledProcessError."""
+        """Return what kubectl prints to the administrator. Raises CalledProcessError."""
         options = ["--kubeconfig=%s" % self.admin, "--cache-dir=" + self._file("discovery")]
         command = [str(self.programs / "kubectl"), *options, *arguments]
         done = subprocess.run(
@@ -226,7 +226,7 @@ class ControlPlane:
         self.kubectl("wait", what, "--for=condition=" + condition, "--timeout=%ds" % _PATIENCE, *arguments)
 
     def objects(self, *arguments: str) -> list[dict[str, Any]]:
-        """The objects that kubectl gets."""
+        """Return the objects that kubectl gets."""
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", "--output=json", *arguments))["items"]
         return items
 

@@ -57,7 +57,7 @@ class Daemons:
                 raise DaemonError("%s ended with status %d:\n%s" % (name, child.returncode, self.last_words(name)))
 
     def last_words(self, name: str, lines: int = 20) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         return "\n".join(self._file(name, "log").read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:

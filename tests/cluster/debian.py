@@ -81,7 +81,7 @@ class Archive:
 
 
 def release() -> str:
-    """The code name of the Debian release that runs here; empty where it is another system."""
+    """Return the code name of the Debian release that runs here; empty where it is another system."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:
@@ -90,13 +90,13 @@ def release() -> str:
 
 
 def _sources(codename: str) -> list[str]:
-    """The entries of apt's configuration for a release, each also for source packages."""
+    """Return the entries of apt's configuration for a release, each also for source packages."""
     entries = _entries(codename, (codename, codename + "-security"))
     return ["%s %s" % (kind, " ".join(entry)) for kind in ("deb", "deb-src") for entry in entries]
 
 
 def _sources_of_newer(codename: str, newer: str) -> list[str]:
-    """The entries of apt's configuration for a release as they are for another one."""
+    """Return the entries of apt's configuration for a release as they are for another one."""
     entries = _entries(codename, (codename,))
     return ["deb %s %s %s" % (place, newer, component) for place, _release, component in entries]
 

@@ -29,7 +29,7 @@ MakeNode = Callable[[str], NodeAgent]
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One for all tests of the session. The first on a machine waits until it is built, some minutes."""
+    """Yield one for all tests of the session. The first on a machine waits until it is built, some minutes."""
     directory = tmp_path_factory.mktemp("cluster") / "control-plane"
     with ControlPlane(directory, _programs(CONTROL_PLANE)) as up:
         yield up
@@ -37,7 +37,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture(scope="session")
 def real_kubelet() -> Path:
-    """The directory of the programs with which a KubeletNode can have the real kubelet."""
+    """Return the directory of the programs with which a KubeletNode can have the real kubelet."""
     if os.geteuid() != 0:
         pytest.skip("a kubelet needs root")
     if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
@@ -54,7 +54,7 @@ def _programs(names: Sequence[str]) -> Path:
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own; what is in it goes with it."""
+    """Yield a namespace of the test's own; what is in it goes with it."""
     name = request.node.name.replace("_", "-").lower()[:63].rstrip("-")
     control_plane.kubectl("create", "namespace", name)
     yield name
@@ -65,13 +65,13 @@ def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> It
 
 @pytest.fixture
 def pods(control_plane: ControlPlane, namespace: str) -> Pods:
-    """For pods in the test's namespace."""
+    """Return the pods in the test's namespace."""
     return Pods(control_plane, namespace)
 
 
 @pytest.fixture
 def make_node(control_plane: ControlPlane) -> Iterator[MakeNode]:
-    """Makes nodes on which pods can run, and removes them in the end."""
+    """Yield a function that makes nodes on which pods can run, and remove these nodes in the end."""
     amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     made: list[str] = []
     with ExitStack() as stack:

@@ -35,7 +35,7 @@ class Fleet:
         self.around: tuple[str, ...] = ()
 
     def add(self, name: str) -> KubeletNode:
-        """A node whose kubelet runs."""
+        """Return a node whose kubelet runs."""
         node = KubeletNode(self.directory / name, "1s4c2t", NONE, control_plane=self.control_plane)
         self.nodes[name] = node
         node.start()
@@ -66,7 +66,7 @@ class Fleet:
         return ansible_playbook(place, plays, hosts, *arguments, prefix=prefix, environment=environment)
 
     def variables(self, name: str, **variables: Any) -> dict[str, Any]:
-        """Those of a host."""
+        """Return those of a host."""
         cluster = {"kubelet_kubeconfig": str(self.control_plane.admin)} if self.control_plane else {}
         return {
             "kubelet_node_root": str(self.nodes[name].root),
@@ -82,19 +82,19 @@ class Fleet:
         }
 
     def prefix(self) -> tuple[str, ...]:
-        """The services of these nodes, for one command."""
+        """Return the services of these nodes, for one command."""
         return private_init(
             self.directory, {"kubelet-" + name: node.init_script() for name, node in self.nodes.items()}
         )
 
     def policy(self, name: str) -> str:
-        """That of the node's checkpoint."""
+        """Return that of the node's checkpoint."""
         checkpoint = self.nodes[name].checkpoint()
         assert checkpoint is not None
         return checkpoint.policy_name
 
     def is_open(self, name: str) -> bool:
-        """Whether the node can get pods."""
+        """Return whether the node can get pods."""
         assert self.control_plane is not None
         (node,) = self.control_plane.objects("nodes", "--field-selector=metadata.name=" + name)
         return not node["spec"].get("unschedulable", False)

@@ -69,7 +69,7 @@ class KubeletNode:
         control_plane: ControlPlane | None = None,
         real: Path | None = None,
     ) -> None:
-        """The node is called as `directory`, which is made. A configuration needs no ports.
+        """Make `directory`, and in it a node with the same name. A configuration needs no ports.
 
         With `real`, the directory of the programs, its kubelet is the real one.
         """
@@ -116,15 +116,15 @@ class KubeletNode:
         subprocess.run(["sh", "-c", self.init_script(), "sh", action], check=True)
 
     def is_active(self) -> bool:
-        """Whether the service runs, however often its kubelet ends."""
+        """Return whether the service runs, however often its kubelet ends."""
         return bool(service.pid_of(self.directory))
 
     def init_script(self) -> str:
-        """For /etc/init.d."""
+        """Return the service's script for /etc/init.d."""
         return service.init_script(self.directory)
 
     def log(self) -> list[str]:
-        """What the service and its kubelets said, without times and process ids."""
+        """Return what the service and its kubelets said, without times and process ids."""
         path = self.directory / "log"
         if not path.exists():
             return []
@@ -135,7 +135,7 @@ class KubeletNode:
         wait_until(lambda: sum(said in line for line in self.log()) >= times, lambda: "\n".join(self.log()))
 
     def fail(self, *faults: Fault) -> None:
-        """What is to go wrong from the next start on."""
+        """Have these faults happen from the next start on."""
         (self.directory / "faults.json").write_text(json.dumps([fault._asdict() for fault in faults]), encoding="utf-8")
 
     # --- its files ----------------------------------------------------------------------------------------
@@ -157,28 +157,28 @@ class KubeletNode:
         self.write(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=False))
 
     def configuration(self) -> dict[str, Any]:
-        """The kubelet's configuration."""
+        """Return the kubelet's configuration."""
         values: dict[str, Any] = yaml.safe_load(self.read(CONFIG) or b"")
         return values
 
     def read(self, path: str) -> bytes | None:
-        """A file of the node; None where it is not."""
+        """Return a file of the node; None where it is not."""
         here = Path("%s/%s" % (self.root, path))
         return here.read_bytes() if here.exists() else None
 
     def checkpoint(self) -> Checkpoint | None:
-        """What the checkpoint says; None where there is none."""
+        """Return what the checkpoint says; None where there is none."""
         content = self.read(CHECKPOINT)
         return None if content is None else decode_checkpoint(content)
 
     def entries(self) -> dict[str, dict[str, str]]:
-        """The CPUs that the checkpoint gives to containers, by pod."""
+        """Return the CPUs that the checkpoint gives to containers, by pod."""
         checkpoint = self.checkpoint()
         return {} if checkpoint is None else checkpoint.entries or {}
 
 
 def saved(policy: str, default: str, minor: int = 20, **containers: str) -> bytes:
-    """A checkpoint as the version 1.`minor` writes it, in which each container is in a pod of its own."""
+    """Return a checkpoint as the version 1.`minor` writes it, in which each container is in a pod of its own."""
     assignments = {"pod-" + name: {name: CPUSet.parse(cpus)} for name, cpus in containers.items()}
     return write_checkpoint(policy, State(CPUSet.parse(default), assignments), format_for(minor))
 
@@ -193,7 +193,8 @@ def wait_until(condition: Callable[[], object], told: Callable[[], str] = str) -
 
 @contextmanager
 def joining(control_plane: ControlPlane) -> Iterator[Callable[[KubeletNode], None]]:
-    """Waits until a node that was started has joined the cluster; at the end, all such are stopped and leave it."""
+    """Yield a function that waits until a started node has joined the cluster. At the end, stop all such nodes, and
+    remove them from the cluster."""
     joined: list[KubeletNode] = []
 
     def join(node: KubeletNode) -> None:

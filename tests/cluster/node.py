@@ -57,14 +57,15 @@ class PodHandler:
     """What of a kubelet decides on pods: here, that all run."""
 
     def admit(self, pod: Mapping[str, Any]) -> Refusal | None:  # noqa: ARG002, others look at it
-        """Asked of each pod once, and at a start first of those that run already."""
+        """Return why a pod is refused, None where it is not. This is asked of each pod once, and at a start first of
+        those that run already."""
         return None
 
     def forget(self, uid: str) -> None:
-        """Told of each pod that is gone."""
+        """Forget a pod; this is called for each pod that is gone."""
 
     def all_told(self) -> None:
-        """Told each time when nothing is left to ask or tell."""
+        """Note that nothing is left to ask or tell; this is called each time when that is so."""
 
 
 class NodeAgent:
@@ -77,7 +78,7 @@ class NodeAgent:
         handler: PodHandler | None = None,
         static_pods: Sequence[Object] = (),
     ) -> None:
-        """The node runs `static_pods` by itself, and keeps their twins on the API server."""
+        """Make a node that runs `static_pods` by itself, and keeps their twins on the API server."""
         self.api = api
         self.description = description
         self._path = "/api/v1/nodes/" + description.name
@@ -166,7 +167,7 @@ class NodeAgent:
             self.api.create(_LEASES, {"metadata": {"name": name, "ownerReferences": [self._owner()]}, "spec": spec})
 
     def _owner(self) -> Object:
-        """The node, as what belongs to it names it."""
+        """Return the node, as what belongs to it names it."""
         uid = self.api.get(self._path)["metadata"]["uid"]
         return {"apiVersion": "v1", "kind": "Node", "name": self.description.name, "uid": uid}
 
@@ -230,7 +231,7 @@ def _path_of(pod: Object) -> str:
 
 
 def _conditions(ready: bool) -> list[Object]:
-    """The conditions of a Node."""
+    """Return the conditions of a Node."""
     now = _now("Z")
     rows = [
         ("MemoryPressure", False, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -254,7 +255,7 @@ def _conditions(ready: bool) -> list[Object]:
 
 
 def _running(pod: Object) -> Object:
-    """The status of a pod whose containers have all started."""
+    """Return the status of a pod whose containers have all started."""
     now = _now("Z")
     containers = [
         {

@@ -20,7 +20,7 @@ _PATIENCE = 30.0
 
 
 def _wire() -> Any:
-    """The client of the virtual machines, which knows HTTP/2 and protobuf."""
+    """Return the client of the virtual machines, which knows HTTP/2 and protobuf."""
     spec = importlib.util.spec_from_file_location("crictl", _CRICTL)
     assert spec is not None
     assert spec.loader is not None
@@ -33,7 +33,7 @@ wire = _wire()
 
 
 def exclusive_cpus(root: Path, namespace: str) -> dict[tuple[str, str], set[int]]:
-    """{(pod, container): its CPUs} of a namespace, of a kubelet whose files are below `root`."""
+    """Return {(pod, container): its CPUs} of a namespace, of a kubelet whose files are below `root`."""
     found = {}
     for _number, pod in wire.fields(_ask(root, "List")):
         members = list(wire.fields(pod))
@@ -45,12 +45,12 @@ def exclusive_cpus(root: Path, namespace: str) -> dict[tuple[str, str], set[int]
 
 
 def allocatable_cpus(root: Path) -> set[int]:
-    """The CPUs that containers can have."""
+    """Return the CPUs that containers can have."""
     return set(_numbers(_ask(root, "GetAllocatableResources"), 2))
 
 
 def _numbers(message: bytes, field: int) -> Iterator[int]:
-    """A repeated number, packed or not."""
+    """Yield a repeated number, packed or not."""
     for number, value in wire.members(message):
         if number == field and isinstance(value, int):
             yield value
@@ -62,7 +62,7 @@ def _numbers(message: bytes, field: int) -> Iterator[int]:
 
 
 def _ask(root: Path, method: str) -> bytes:
-    """The answer to an empty request. Fails where there is none."""
+    """Return the answer to an empty request. Fails where there is none."""
     headers = {
         ":method": "POST",
         ":scheme": "http",

@@ -27,7 +27,7 @@ class Pods:
         self.option = "--namespace=" + namespace
 
     def run(self, name: str, cpu: str, node: str = "") -> Object:
-        """A Guaranteed pod, when it was admitted or refused, on a node or any."""
+        """Return a Guaranteed pod, when it was admitted or refused, on a node or any."""
         self.apply("v1", "Pod", name, **_pod_spec("main", cpu, node))
         wait_until(lambda: self.get(name)["status"]["phase"] != "Pending")
         return self.get(name)
@@ -62,24 +62,24 @@ class Pods:
         self.control_plane.apply({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
 
     def on(self, node: str) -> dict[str, bool]:
-        """{name: whether it is to stay} of the pods of a node."""
+        """Return {name: whether it is to stay} of the pods of a node."""
         pods = self.control_plane.objects("pods", self.option, "--field-selector=spec.nodeName=" + node)
         return {pod["metadata"]["name"]: "deletionTimestamp" not in pod["metadata"] for pod in pods}
 
     def get(self, name: str) -> Object:
-        """A pod as it is."""
+        """Return a pod as it is."""
         (pod,) = self._named(name)
         return pod
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a pod."""
+        """Return whether there is such a pod."""
         return bool(self._named(name))
 
     def _named(self, name: str) -> list[Object]:
         return self.control_plane.objects("pods", self.option, "--field-selector=metadata.name=" + name)
 
     def phase(self, name: str) -> str:
-        """Whether it runs, or failed."""
+        """Return whether it runs, or failed."""
         return str(self.get(name)["status"]["phase"])
 
     def delete(self, name: str) -> None:

@@ -20,7 +20,8 @@ _taken: list[socket.socket] = []
 
 
 def take_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on, and that no other test gets while this process runs.
+    """Take and return ports of the loopback interface that nobody listens on, and that no other test gets while this
+    process runs.
 
     Nor does the kernel give them to a client, which may have any port that it gives to who binds to port 0.
     """

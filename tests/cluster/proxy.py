@@ -34,7 +34,7 @@ class Proxy:
         self._listener.close()
 
     def fall_silent(self) -> None:
-        """From now on pass nothing on, and keep whoever asks waiting."""
+        """Pass nothing on from now on, and keep whoever asks waiting."""
         self._passes.clear()
 
     def speak(self) -> None:

@@ -53,7 +53,7 @@ def failure(run: Run, host: str) -> str:
 
 
 def make_static(fleet: Fleet, name: str) -> KubeletNode:
-    """A node whose kubelet runs with the static policy."""
+    """Return a node whose kubelet runs with the static policy."""
     node = fleet.add(name)
     node.stop()
     node.configure({**node.configuration(), **STATIC})

@@ -43,12 +43,12 @@ class Service(NamedTuple):
 
     @classmethod
     def read(cls, directory: Path) -> Service:
-        """The service of a directory."""
+        """Return the service of a directory."""
         return cls(**json.loads((directory / "service.json").read_text(encoding="utf-8")))
 
 
 def init_script(directory: Path) -> str:
-    """An init script for the service of a directory."""
+    """Return an init script for the service of a directory."""
     return '#!/bin/sh\nexec "%s" -S "%s" "%s" "$1"\n' % (sys.executable, Path(__file__).resolve(), directory)
 
 
@@ -110,7 +110,7 @@ def status(directory: Path) -> None:
 
 
 def pid_of(directory: Path) -> int:
-    """The process of a service that runs; 0 when it does not."""
+    """Return the process of a service that runs; 0 when it does not."""
     try:
         pid = int((directory / "pid").read_text(encoding="ascii"))
         # Not another one that has the number by now.

@@ -59,7 +59,7 @@ MakeNode = Callable[[dict[str, Any]], KubeletNode]
 
 @pytest.fixture
 def make(fleet: Fleet, control_plane: ControlPlane, real_kubelet: Path, tmp_path: Path) -> Iterator[MakeNode]:
-    """Makes a node of the cluster, with the real kubelet."""
+    """Make a node of the cluster, with the real kubelet."""
     name = "any-%d" % os.getpid()
     with ExitStack() as stack:
 
@@ -74,7 +74,7 @@ def make(fleet: Fleet, control_plane: ControlPlane, real_kubelet: Path, tmp_path
 
 
 def ask(node: KubeletNode, path: str) -> str:
-    """What the kubelet's own port answers."""
+    """Return what the kubelet's own port answers."""
     tls = ssl.create_default_context(cafile=node.root / "var/lib/kubelet/pki/kubelet.crt")
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     url = "https://%s:%d%s" % (LOOPBACK, node.configuration()["port"], path)
@@ -83,12 +83,12 @@ def ask(node: KubeletNode, path: str) -> str:
 
 
 def on_files(node: KubeletNode) -> Node:
-    """The node as our code reads it."""
+    """Return the node as our code reads it."""
     return Node(Tree(str(node.root)), CONFIG, None, MINOR)
 
 
 def runs_with_what_we_say(node: KubeletNode) -> bool:
-    """Whether the running kubelet's settings are those that we read in its files."""
+    """Return whether the running kubelet's settings are those that we read in its files."""
     configuration, problem = on_files(node).found()
     assert configuration is not None, problem
     return settings_of_configz(json.loads(ask(node, "/configz"))) == found_settings(configuration)
@@ -105,7 +105,7 @@ class Ours:
     def __init__(
         self, node: KubeletNode, directory: Path, checkpoint: bytes | None = None, memory: bytes | None = None
     ) -> None:
-        """It begins with these states. Raises StartError for what a kubelet refuses of them."""
+        """Begin with these states. Raises StartError for what a kubelet refuses of them."""
         self.node = KubeletNode(directory, MACHINE, {})
         self.node.configure(node.configuration())
         for path, content in ((CHECKPOINT, checkpoint), (MEMORY_STATE, memory)):
@@ -118,12 +118,13 @@ class Ours:
         self.managers.all_told()
 
     def agrees_with(self, node: KubeletNode, path: str = CHECKPOINT) -> bool:
-        """Whether a state of both is equal, to the byte."""
+        """Return whether a state of both is equal, to the byte."""
         return node.read(path) == self.node.read(path)
 
 
 def start_pod(pods: Pods, name: str, node: KubeletNode, *cpus: str, **spec: Any) -> dict[str, Any]:
-    """A pod that the kubelet admits, with a container for each number of CPUs; whether these run is the runtime's."""
+    """Return a pod that the kubelet admits, with a container for each number of CPUs; whether these run is the
+    runtime's."""
     containers = [
         {
             "name": "main-%d" % number,

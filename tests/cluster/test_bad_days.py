@@ -70,12 +70,12 @@ def command(
 
 
 def plan_of(run: Run, name: str) -> Result:
-    """The last plan of a node."""
+    """Return the last plan of a node."""
     return [result for result in run.results[name] if "refusals" in result][-1]
 
 
 def reported(run: Run, name: str) -> Result:
-    """What a node answered to the report."""
+    """Return what a node answered to the report."""
     (path,) = [result["file"] for result in run.results[name] if "file" in result]
     answer: Result = json.loads(Path(path).read_text(encoding="utf-8"))["answer"]
     return answer

@@ -51,7 +51,7 @@ MEMORY_REFUSED = "start memory manager error: could not restore state from check
 
 
 def first_memory(policy: str, reserved: int = 0) -> str:
-    """A first state, as the kubelet writes it."""
+    """Return a first state, as the kubelet writes it."""
     machine = {0: {"memory": NODE_MEMORY * 1024}}
     state = memory_state_after(None, MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine))
     return (state or b"").decode("ascii")
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 
 def text(default: str, entries: str = "{}") -> bytes:
-    """A checkpoint of the static policy whose checksum nobody looks at."""
+    """Return a checkpoint of the static policy whose checksum nobody looks at."""
     return ('{"policyName":"static","defaultCpuSet":"%s","entries":%s,"checksum":0}' % (default, entries)).encode()
 
 
@@ -186,7 +186,7 @@ VARIABLES = {
 
 
 def variables_of(change: Mapping[str, Any]) -> dict[str, Any]:
-    """What the role is asked for."""
+    """Return what the role is asked for."""
     asked = {VARIABLES[field]: value for field, value in change.items() if field in VARIABLES}
     if "systemReserved" in change:
         asked["kubelet_system_reserved_memory"] = change["systemReserved"]["memory"]
@@ -206,7 +206,7 @@ class Story(NamedTuple):
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, private_services: None) -> Iterator[Story]:
-    """All nodes in one run, as each takes as long as many."""
+    """Yield all nodes in one run, as each takes as long as many."""
     directory = tmp_path_factory.mktemp("changes")
     nodes = {
         name: KubeletNode(directory / ("node-%d" % number), case.machine, case.before)

@@ -28,7 +28,7 @@ ADDRESS = "192.0.2.%d" % (os.getpid() % 250 + 1)
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A further address of the loopback interface, which no packet leaves."""
+    """Yield a further address of the loopback interface, which no packet leaves."""
     command = ["ip", "address", "%s", ADDRESS + "/32", "dev", "lo"]
     subprocess.run([word.replace("%s", "add") for word in command], check=True)
     yield ADDRESS
@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def node(fleet: Fleet, control_plane: ControlPlane, address: str) -> KubeletNode:
-    """A node whose kubelet answers there, and was not restarted since its file was changed."""
+    """Return a node whose kubelet answers there, and was not restarted since its file was changed."""
     configuration = {**NONE, "address": address, "authentication": {"anonymous": {"enabled": True}}}
     node = KubeletNode(fleet.directory / "asked", "1s4c2t", configuration, control_plane=control_plane)
     fleet.nodes[node.name] = node
@@ -50,7 +50,7 @@ def node(fleet: Fleet, control_plane: ControlPlane, address: str) -> KubeletNode
 
 
 def report_of(fleet: Fleet, directory: Path, **variables: Any) -> dict[str, Any]:
-    """What the report says of the only node."""
+    """Return what the report says of the only node."""
     settings = {
         "kubelet_cpu_manager_policy": "none",
         "kubelet_cpu_manager_reconcile_period": "7s",

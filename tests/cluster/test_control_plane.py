@@ -42,14 +42,14 @@ with ControlPlane(Path(sys.argv[2]), Path(sys.argv[3])):
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """python tests/cluster ARGUMENTS"""
+    """Run python tests/cluster ARGUMENTS."""
     return subprocess.run(
         [*COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
     )
 
 
 def processes(directory: Path) -> list[str]:
-    """The programs that run with a file below a directory."""
+    """Return the programs that run with a file below a directory."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

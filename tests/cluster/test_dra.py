@@ -52,7 +52,7 @@ esac
 
 
 def add(fleet: Fleet, listens: bool = True) -> KubeletNode:
-    """A node with the static policy, and a stand-in for containerd 1.7 as a service."""
+    """Return a node with the static policy, and a stand-in for containerd 1.7 as a service."""
     node = fleet.add("worker")
     node.write(CONTAINERD, OLD)
     init = fleet.directory / "init.d"

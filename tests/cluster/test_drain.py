@@ -30,7 +30,7 @@ class Cluster(Pods):
         self.directory = directory
 
     def running(self, name: str) -> int:
-        """How many replicas of a Deployment run."""
+        """Return how many replicas of a Deployment run."""
         pods = self.control_plane.objects("pods", self.option, "--selector=app=" + name)
         return sum(pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"] for pod in pods)
 
@@ -39,12 +39,12 @@ class Cluster(Pods):
         return bool(found["spec"].get("unschedulable", False))
 
     def drain(self, node: str, **options: Any) -> Result:
-        """What kubernetes.core says when it has drained a node."""
+        """Return what kubernetes.core says when it has drained a node."""
         options = {"ignore_daemonsets": True, "wait_sleep": 1, **options}
         return self.ask(name=node, delete_options=options).last("controller")
 
     def ask(self, *arguments: str, **parameters: Any) -> Run:
-        """A run with kubernetes.core's task about nodes."""
+        """Return a run with kubernetes.core's task about nodes."""
         parameters["kubeconfig"] = str(self.control_plane.admin)
         tasks = play({"name": "Drain", "kubernetes.core.k8s_drain": parameters})
         return ansible_playbook(self.directory, tasks, {"controller": {}}, *arguments)

@@ -56,7 +56,7 @@ def kill_at(fleet: Fleet, step: str, name: str, **variables: Any) -> bool:
 
 
 def is_whole(node: KubeletNode, old: bytes | None) -> bool:
-    """Whether the configuration is the old one or the new one."""
+    """Return whether the configuration is the old one or the new one."""
     new = (old or b"").replace(b"cpuManagerPolicy: none", b"cpuManagerPolicy: static")
     return node.read(CONFIG) in (old, new)
 
@@ -79,7 +79,7 @@ CONTROLLER, EXECUTOR, SUPERVISOR, EVERYTHING = "controller", "executor", "superv
 
 
 def processes(text: str) -> list[int]:
-    """The processes whose command line has this text."""
+    """Return the processes whose command line has this text."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -89,7 +89,7 @@ def processes(text: str) -> list[int]:
 
 
 def parents() -> dict[int, int]:
-    """{process: its parent}"""
+    """Return {process: its parent}"""
     found = {}
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -98,7 +98,7 @@ def parents() -> dict[int, int]:
 
 
 def below(top: list[int]) -> set[int]:
-    """These processes, and all that they started."""
+    """Return these processes, and all that they started."""
     every = parents()
     found = set(top)
     while True:
@@ -109,7 +109,7 @@ def below(top: list[int]) -> set[int]:
 
 
 def of_change(node: KubeletNode) -> tuple[list[int], list[int]]:
-    """The processes that watch over the change of a node, and those that carry it out."""
+    """Return the processes that watch over the change of a node, and those that carry it out."""
     both = [pid for pid in processes("\0%s\0supervised" % node.root) if b"change_service" in cmdline(pid)]
     every = parents()
     return [pid for pid in both if every.get(pid) not in both], [pid for pid in both if every.get(pid) in both]
@@ -225,7 +225,7 @@ def test_a_run_that_is_killed_while_the_node_is_drained(fleet: Fleet, step: str,
 
 
 def told(fleet: Fleet) -> list[str]:
-    """The nodes of which the drift report tells that a cordon was left over there."""
+    """Return the nodes of which the drift report tells that a cordon was left over there."""
     given = {"drift_report_directory": str(fleet.directory / "report"), "drift_report_forms": ["json"]}
     fleet.run("kubenode.cpu_manager.drift_report", "-e", json.dumps(given))
     report = json.loads((fleet.directory / "report/drift.json").read_text(encoding="utf-8"))
@@ -386,7 +386,7 @@ def fill(disk: Path, pages: int) -> None:
 
 
 def roll_out_on_full_disk(directory: Path, disk: str, pages: int) -> tuple[bool, list[bool], int, str]:
-    """Whether the role failed, what holds afterwards, and the status and the policy of a run with room again."""
+    """Return whether the role failed, what holds afterwards, and the status and the policy of a run with room again."""
     signal.alarm(240)
     mounts.own_namespace()
     fleet = Fleet(directory)

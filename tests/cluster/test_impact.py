@@ -25,13 +25,13 @@ WHOLE_CORES = {"full-pcpus-only": "true"}
 
 
 def written(path: Path) -> dict[str, dict[str, Any]]:
-    """{workload: its row} of the file."""
+    """Return {workload: its row} of the file."""
     found = json.loads(path.read_text(encoding="utf-8"))
     return {row["workload"]: row for row in found["workloads"]}
 
 
 def failed(pods: Pods, control_plane: ControlPlane, app: str) -> list[Object]:
-    """The pods of a Deployment that a kubelet has refused."""
+    """Return the pods of a Deployment that a kubelet has refused."""
     selector = "--selector=app=" + app
     found = control_plane.objects("pods", pods.option, selector, "--field-selector=status.phase=Failed")
     return [pod["status"] for pod in found]

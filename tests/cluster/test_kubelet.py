@@ -38,7 +38,7 @@ MakeKubelet = Callable[..., KubeletNode]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[MakeKubelet]:
-    """Makes nodes of four cores with two threads each, and ends their kubelets."""
+    """Yield a function that makes nodes of four cores with two threads each, and end their kubelets."""
     made: list[KubeletNode] = []
 
     def make_one(configuration: dict[str, Any], name: str = "worker", **keywords: Any) -> KubeletNode:
@@ -62,7 +62,7 @@ def is_healthy(node: KubeletNode) -> bool:
 
 
 def ask(node: KubeletNode, path: str, pair: Path | None = None) -> tuple[int, str]:
-    """Status and text that the kubelet's own port answers, to the owner of a certificate or to anybody."""
+    """Return the status and text that the kubelet's own port answers to the owner of a certificate or to anybody."""
     tls = ssl.create_default_context(cafile=node.root / "var/lib/kubelet/pki/kubelet.crt")
     tls.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if pair:
@@ -247,7 +247,7 @@ def test_the_service_goes_with_its_owner(tmp_path: Path) -> None:
 
 @pytest.fixture
 def join(control_plane: ControlPlane, make: MakeKubelet, namespace: str) -> Iterator[MakeKubelet]:
-    """Makes nodes of the cluster."""
+    """Yield a function that makes nodes of the cluster."""
     with joining(control_plane) as joined:
 
         def join_one(configuration: dict[str, Any], name: str, **keywords: Any) -> KubeletNode:

@@ -30,7 +30,7 @@ NODE = "proposed.example.org"
 
 @pytest.fixture
 def api(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """An API server that has the node."""
+    """Yield an API server that has the node."""
     control_plane.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
     yield control_plane
     control_plane.kubectl("delete", "node/" + NODE)

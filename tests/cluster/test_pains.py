@@ -51,7 +51,7 @@ class Node(KubeletNode):
     # --- by hand ----------------------------------------------------------------------------------------
 
     def runs(self, times: int = 1) -> None:
-        """Its kubelet has started so many times."""
+        """Wait until its kubelet has started so many times."""
         self.wait_for(STARTED, times)
 
     def edit(self, **settings: Any) -> None:
@@ -59,7 +59,7 @@ class Node(KubeletNode):
         self.configure({**self.configuration(), **settings})
 
     def crashes(self, said: str) -> None:
-        """Its kubelet says this and ends, whenever it is started again."""
+        """Check that its kubelet says this and ends, whenever it is started again."""
         before = self.log().count("service: start")
         self.wait_for("service: start", before + 2)
         assert sum(said in line for line in self.log()) >= 1, self.log()
@@ -70,7 +70,7 @@ class Node(KubeletNode):
         self.write(CHECKPOINT, content.decode("ascii"))
 
     def pool(self) -> str:
-        """The CPUs that the checkpoint leaves to all other pods."""
+        """Return the CPUs that the checkpoint leaves to all other pods."""
         checkpoint = self.checkpoint()
         assert checkpoint is not None
         return checkpoint.default_cpu_set
@@ -113,7 +113,7 @@ MakeNode = Callable[..., Node]
 
 @pytest.fixture
 def make(tmp_path: Path, private_services: None) -> Iterator[MakeNode]:
-    """Makes nodes, by configuration and kind of kubelet, and ends their kubelets."""
+    """Yield a function that makes nodes, by configuration and kind of kubelet, and end their kubelets."""
     made: list[Node] = []
 
     def make_one(configuration: Mapping[str, Any], name: str = "worker", **keywords: Any) -> Node:
@@ -131,7 +131,7 @@ def make(tmp_path: Path, private_services: None) -> Iterator[MakeNode]:
 
 @pytest.fixture
 def join(make: MakeNode, control_plane: ControlPlane) -> Iterator[MakeNode]:
-    """Makes nodes of the cluster."""
+    """Yield a function that makes nodes of the cluster."""
     with joining(control_plane) as joined:
 
         def join_one(configuration: Mapping[str, Any], name: str, **keywords: Any) -> Node:
@@ -148,7 +148,7 @@ def succeeded(run: Run) -> bool:
 
 
 def refusal(run: Run, name: str) -> str:
-    """Why the role refused."""
+    """Return why the role refused."""
     assert run.status != 0
     result = run.last(name)
     assert result["outcome"] == "failed"
@@ -161,7 +161,7 @@ def starts(node: Node) -> int:
 
 
 def untouched(node: Node) -> tuple[object, ...]:
-    """What a refusal leaves as it is: a kubelet that runs, its configuration and its checkpoint."""
+    """Return what a refusal leaves as it is: a kubelet that runs, its configuration and its checkpoint."""
     return starts(node), node.is_active(), node.read(CONFIG), node.read(CHECKPOINT)
 
 

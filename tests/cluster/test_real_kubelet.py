@@ -78,14 +78,14 @@ CASES = {
 
 
 def real_answer(node: KubeletNode) -> list[str]:
-    """What the kubelet says until it has started, or ended."""
+    """Return what the kubelet says until it has started, or ended."""
     node.start()
     wait_until(lambda: any(STARTED in line or line.startswith("service: end") for line in node.log()))
     return node.log()
 
 
 def our_answer(node: KubeletNode) -> str:
-    """Why ours does not start, in the kubelet's words; empty when it does."""
+    """Return why ours does not start, in the kubelet's words; empty when it does."""
     tree = Tree(str(node.root))
     try:
         values = effective_configuration(tree, CommandLine.parse(["--config=" + CONFIG]))
@@ -132,7 +132,7 @@ def test_a_refusal_of_the_checkpoint_comes_late(real_kubelet: Path, tmp_path: Pa
 
 
 def seen_by(node: KubeletNode) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """(CPU, its NUMA node, socket, core) of each CPU, as the kubelet logs them, and as we say."""
+    """Return (CPU, its NUMA node, socket, core) of each CPU, as the kubelet logs them, and as we say."""
     (seen,) = (line for line in real_answer(node) if "detected CPU topology" in line)
     view = kubelet_view(read_sysfs(Tree(str(node.root))))
     # As Go prints it: map[0:{0 0 0} 1:{0 0 1}]
@@ -185,7 +185,7 @@ def test_the_real_kubelet_of_1_20_takes_sockets_for_nodes_without_numa(real_kube
 
 
 def pid_of(program: Path, name: str) -> int:
-    """The process that runs it for the node of this name."""
+    """Return the process that runs it for the node of this name."""
     for link in Path("/proc").glob("[0-9]*/exe"):
         with suppress(OSError):
             flags = (link.parent / "cmdline").read_text(encoding="utf-8", errors="replace").split("\0")

@@ -142,7 +142,7 @@ def test_a_rollback_goes_back_one_rollout(alone: Fleet) -> None:
 
 
 def last_rollout(fleet: Fleet, name: str) -> str:
-    """What a node names."""
+    """Return what a node names."""
     return str(json.loads(fleet.nodes[name].read(LAST) or "")["facts"]["rollout"])
 
 

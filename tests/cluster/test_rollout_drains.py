@@ -109,7 +109,7 @@ def test_a_pod_that_nothing_makes_again_is_not_touched(fleet: Fleet, pods: Pods)
 
 
 def kubeconfig_to(port: int, control_plane: ControlPlane, directory: Path) -> str:
-    """The administrator's, for another port."""
+    """Return the administrator's, for another port."""
     path = directory / ("port-%d" % port)
     text = control_plane.admin.read_text(encoding="utf-8")
     path.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:%d" % port, text), encoding="utf-8")

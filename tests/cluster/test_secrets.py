@@ -15,7 +15,7 @@ SECRET = "hunter2-of-the-pod"
 
 
 def deploy(pods: Pods, kind: str, name: str) -> None:
-    """Pods that have a secret wherever there can be one."""
+    """Deploy pods that have a secret wherever there can be one."""
     labels = {"app": name}
     container = {
         "name": "main",

@@ -49,7 +49,7 @@ ODD = {MISSING, DIRECTORY, DANGLING, NO_CONFIG}
 
 @pytest.fixture
 def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
-    """One at a time on this machine, as its cgroups are looked at."""
+    """Yield one at a time on this machine, as its cgroups are looked at."""
     need("unshare", "mount")
     with alone():
         yield LiveNode(real_kubelet, tmp_path / "node")
@@ -190,7 +190,7 @@ OF_THE_MACHINE = {"kernel thread", "interrupts", "steal"}
 
 
 def names_that_run() -> set[str]:
-    """The names of all threads of the machine, but those that a trial has, too."""
+    """Return the names of all threads of the machine, but those that a trial has, too."""
     names = set()
     for path in Path("/proc").glob("[0-9]*/task/[0-9]*/comm"):
         with suppress(OSError):
@@ -330,7 +330,7 @@ _VECTORS = Path(__file__).parents[1] / "conformance" / "vectors" / "start-1.36.j
 
 
 def recorded_cases() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The recorded starts whose files are plain, on a machine of which nothing depends: as files and flags."""
+    """Yield the recorded starts whose files are plain, on a machine of which nothing depends: as files and flags."""
     with lzma.open(_VECTORS, "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             case = row["case"]
@@ -379,7 +379,7 @@ WANTED = {"kubelet_cpu_manager_policy": "static", "kubelet_reserved_system_cpus"
 
 
 def trials(run: Run, host: str) -> list[Any]:
-    """What the plans of a node say of its trial."""
+    """Return what the plans of a node say of its trial."""
     plans = [result for result in run.results[host] if result["task"].rpartition(" : ")[2] == PLAN]
     return [plan["trial"] for plan in plans]
 

@@ -55,7 +55,7 @@ sys.exit(1)
 
 @pytest.fixture
 def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
-    """With the real kubelet."""
+    """Yield a node with the real kubelet."""
     need("unshare", "mount")
     with alone():
         yield LiveNode(real_kubelet, tmp_path / "node")
@@ -63,14 +63,14 @@ def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
 
 @pytest.fixture
 def looks(tmp_path: Path) -> Iterator[LiveNode]:
-    """With a program that says what it finds."""
+    """Yield a node whose kubelet is a program that says what it finds."""
     need("unshare", "mount")
     with alone():
         yield quick_node(tmp_path, _LOOKS % os.path.realpath(sys.executable))
 
 
 def running(node: LiveNode, lock: str) -> list[str]:
-    """The command line of the node's own kubelet, which ends when anybody opens this file."""
+    """Return the command line of the node's own kubelet, which ends when anybody opens this file."""
     node.configure({**QUIET, **STATIC, "healthzPort": 0})
     node.flags.remove("--kubeconfig=/etc/kubernetes/kubelet.conf")
     node.flags += ["--lock-file=" + lock, "--exit-on-lock-contention"]

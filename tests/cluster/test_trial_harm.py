@@ -67,7 +67,8 @@ _LONG = 20
 
 
 def during(program: str, before: str = ":") -> list[str]:
-    """The words in front of a command: some shell before it, and this Python beside it, as soon as the kubelet runs."""
+    """Return the words in front of a command: some shell before it, and this Python beside it, as soon as the
+    kubelet runs."""
     return ["sh", "-ec", _BESIDE % before, "sh", _PYTHON, _DURING % program]
 
 
@@ -76,21 +77,22 @@ MakeKubelet = Callable[[str], LiveNode]
 
 @pytest.fixture
 def kubelet(tmp_path: Path) -> Iterator[MakeKubelet]:
-    """Makes a node whose kubelet does this. One at a time on this machine, as its cgroups are looked at."""
+    """Yield a function that makes a node whose kubelet does this. One test at a time has it, as the cgroups of this
+    machine are looked at."""
     need("unshare", "mount")
     with alone():
         yield lambda does: quick_node(tmp_path, _DOES % (_PYTHON, does))
 
 
 def said(node: LiveNode, *before: str, **request: Any) -> str:
-    """With which words the kubelet of a trial has ended."""
+    """Return with which words the kubelet of a trial has ended."""
     answer = node.answer("try", *before, **request)["answer"]
     assert answer["starts"] is False, answer
     return str(answer["message"])
 
 
 def reason(node: LiveNode, *before: str, **request: Any) -> str:
-    """Why a trial does not say whether the kubelet starts."""
+    """Return why a trial does not say whether the kubelet starts."""
     answer = node.answer("try", *before, **request)["answer"]
     assert answer["starts"] is None, answer
     return str(answer["reason"])

@@ -64,18 +64,18 @@ NO_ROOM = "a trial has its files in memory, and not enough room for them there"
 
 
 def full(path: str, left: int) -> list[str]:
-    """The words in front of a command that runs where this directory has so many bytes left."""
+    """Return the words in front of a command that runs where this directory has so many bytes left."""
     return ["sh", "-c", _FULL, "sh", path, str(left), str(Path(__file__).parents[2])]
 
 
 def noexec(program: str) -> list[str]:
-    """The words in front of a command that runs where this program may not be executed."""
+    """Return the words in front of a command that runs where this program may not be executed."""
     return ["sh", "-c", _NOEXEC, "sh", program]
 
 
 @pytest.fixture
 def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
-    """With the real kubelet."""
+    """Yield a node with the real kubelet."""
     need("unshare", "mount")
     with alone():
         yield LiveNode(real_kubelet, tmp_path / "node")
@@ -83,14 +83,14 @@ def node(real_kubelet: Path, tmp_path: Path) -> Iterator[LiveNode]:
 
 @pytest.fixture
 def quick(tmp_path: Path) -> Iterator[LiveNode]:
-    """With a program that starts at once."""
+    """Yield a node whose kubelet is a program that starts at once."""
     need("unshare", "mount")
     with alone():
         yield quick_node(tmp_path, _STARTS)
 
 
 def quick_node(directory: Path, program: str) -> LiveNode:
-    """A node whose kubelet is this program."""
+    """Return a node whose kubelet is this program."""
     programs = directory / "programs"
     programs.mkdir()
     (programs / "kubelet").write_text(program, encoding="utf-8")
@@ -101,7 +101,7 @@ def quick_node(directory: Path, program: str) -> LiveNode:
 
 
 def answer_of(node: LiveNode, *before: str, **request: Any) -> tuple[bool | None, str]:
-    """What a trial answers, and why it does not say: nothing has changed and nothing is left."""
+    """Return what a trial answers, and why it does not say: nothing has changed and nothing is left."""
     done = node.answer("try", *before, **request)
     assert done["after"] == done["before"]
     answer = done["answer"]

@@ -30,7 +30,7 @@ MakeLiveNode = Callable[..., LiveNode]
 
 @pytest.fixture
 def live_node(tmp_path: Path) -> Iterator[MakeLiveNode]:
-    """One at a time on this machine, as its cgroups are looked at."""
+    """Yield one at a time on this machine, as its cgroups are looked at."""
     need("unshare", "mount")
 
     def make(**programs: Path | str) -> LiveNode:
@@ -49,7 +49,7 @@ def live_node(tmp_path: Path) -> Iterator[MakeLiveNode]:
 
 
 def runtime(name: str) -> Path:
-    """The program of a container runtime."""
+    """Return the program of a container runtime."""
     try:
         return binaries([name]) / name
     except UnavailableError as error:

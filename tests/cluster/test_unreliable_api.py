@@ -51,12 +51,12 @@ def through(door: UnreliableAPI, directory: Path) -> dict[str, Any]:
 
 
 def each_call(fault: str, times: int = 1) -> Decides:
-    """Each call fails the first times that it is made."""
+    """Return each call fails the first times that it is made."""
     return lambda call: fault if call.before < times else None
 
 
 def one_call(number: int, fault: str, times: int) -> Decides:
-    """The call of this number fails, and when it is repeated."""
+    """Return the call of this number fails, and when it is repeated."""
     found: list[Call] = []
 
     def decides(call: Call) -> str | None:
@@ -69,7 +69,7 @@ def one_call(number: int, fault: str, times: int) -> Decides:
 
 
 def outage(number: int, fault: str) -> Decides:
-    """From the call of this number on, all fail for some seconds."""
+    """Return a function by which all calls fail for some seconds, from the call of this number on."""
     began: list[float] = []
 
     def decides(call: Call) -> str | None:
@@ -122,7 +122,7 @@ class Commands:
         assert run.status == 0, run.account()
 
     def all(self) -> list[Callable[[], None]]:
-        """In an order in which each has something to do, again and again."""
+        """Return all commands, in an order in which each has something to do, again and again."""
         return [self.rollout, self.repair, self.impact, self.rollback, self.propose]
 
 
@@ -176,7 +176,7 @@ def test_each_call_alone(commands: Commands, door: UnreliableAPI, count: Count) 
 
 
 def cut_at_uncordon(fault: str) -> Decides:
-    """From the second change of the node on, which lets pods come back, all calls fail."""
+    """Return a function by which all calls fail from the second change of the node on, which lets pods come back."""
     cut: list[Call] = []
 
     def decides(call: Call) -> str | None:

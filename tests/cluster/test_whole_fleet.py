@@ -85,7 +85,7 @@ def test_a_node_that_cannot_be_written_stops_all(alone: Fleet, playbook: str, da
 
 
 def read_only(directory: str) -> tuple[str, ...]:
-    """What to put before a command that is not to write there."""
+    """Return what to put before a command that is not to write there."""
     mounts = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
     return ("unshare", "--mount", "sh", "-ec", mounts, "sh", directory)
 
@@ -162,7 +162,7 @@ LINES, QUIET = 16, 5
 
 
 def lines_of(run: Run, name: str) -> list[str]:
-    """What the output says of a node, with the task that each line is of."""
+    """Return what the output says of a node, with the task that each line is of."""
     found, task = [], ""
     for line in run.output.splitlines():
         title = re.match(r"TASK \[(.+)\]", line)

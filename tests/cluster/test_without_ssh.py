@@ -60,7 +60,7 @@ exec setpriv --bounding-set=-all,%s --no-new-privs "$@"
 
 @pytest.fixture
 def pod(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """The pod as the API server has it."""
+    """Yield the pod as the API server has it."""
     manifest = tmp_path / "pods.yml"
     manifest.write_bytes(
         subprocess.run([sys.executable, str(PROGRAM), "pods", IMAGE], check=True, stdout=subprocess.PIPE).stdout
@@ -73,7 +73,7 @@ def pod(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str, Any]]
 
 @contextmanager
 def as_service(pid: int) -> Iterator[None]:
-    """While a process is in the cgroup of a kubelet's service, as systemd has it."""
+    """Have a process in the cgroup of a kubelet's service during the context, as systemd has it."""
     (top, *_others) = [path for path in map(Path, PLACES) if (path / "cgroup.procs").exists()]
     before = Path("/proc/%d/cgroup" % pid).read_text(encoding="ascii")
     service = top / "kubenode-test.slice/kubelet.service"
@@ -90,7 +90,7 @@ def as_service(pid: int) -> Iterator[None]:
 
 
 def members(archive: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is in an archive, by path, and what was written down beside it."""
+    """Return what is in an archive, by path, and what was written down beside it."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         found = {"/" + member.name: (member.type, member.linkname, content(opened, member)) for member in opened}
     said = json.loads(found.pop(SAID)[2])

@@ -53,7 +53,7 @@ _PATIENCE = 30.0
 
 
 def _files() -> Iterator[tuple[str, list[Any]]]:
-    """Of each file what shows whether it was written: nobody sets the time at which the kernel saw it change."""
+    """Yield of each file what shows whether it was written: nobody sets the time at which the kernel saw it change."""
     for path in _walk(_FILES):
         with suppress(OSError):
             status = os.lstat(path)
@@ -82,13 +82,13 @@ def _values() -> Iterator[tuple[str, str]]:
 
 
 def _mounts() -> list[str]:
-    """All but those of other tests, which go away with their directories."""
+    """Return all but those of other tests, which go away with their directories."""
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if not line.split()[4].startswith("/tmp/")]
 
 
 def _processes() -> list[list[Any]]:
-    """Each process but this one: its id, when it started, and its CPUs."""
+    """Return each process but this one: its id, when it started, and its CPUs."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -99,7 +99,7 @@ def _processes() -> list[list[Any]]:
 
 
 def node_now() -> dict[str, Any]:
-    """What the node is."""
+    """Return what the node is."""
     return {
         "files": dict(_files()),
         "mounts": _mounts(),
@@ -110,7 +110,7 @@ def node_now() -> dict[str, Any]:
 
 
 def left_cgroups() -> list[str]:
-    """The cgroups of trials, and all that is in those of this test's pods."""
+    """Return the cgroups of trials, and all that is in those of this test's pods."""
     found = []
     for top in [path for name in _OURS for pattern in ("", "*/") for path in Path(_CGROUPS).glob(pattern + name)]:
         for path in [top, *top.rglob("*")]:
@@ -122,7 +122,7 @@ def left_cgroups() -> list[str]:
 
 
 def remove_leftovers() -> None:
-    """A test that was killed may have left some."""
+    """Remove the cgroups that a killed test may have left."""
     for path in left_cgroups()[::-1]:
         with suppress(OSError):
             os.rmdir(path)
@@ -132,14 +132,14 @@ _HELD = ("cgroup.procs", "cpuset.cpus", "cpuset.mems", "cpu.shares", "memory.lim
 
 
 def tried(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial, with the node before and after."""
+    """Return a trial, with the node before and after."""
     before = node_now()
     answer = _answer(request)
     return {"answer": answer, "before": before, "after": node_now(), "computed": _Measured.seconds}
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """room: how many bytes the trial's own file systems have, if not as usual."""
+    """Run a trial, and return its report. room: how many bytes the trial's own file systems have, if not as usual."""
     room = patch.object(trial_sandbox, "_SMALL", request.get("room", trial_sandbox._SMALL))
     with patch.object(kubelet_trial, "TrialCgroups", _Measured), room:
         options = {name: request[name] for name in ("files", "program", "timeout") if name in request}
@@ -162,7 +162,7 @@ class _Measured(TrialCgroups):
 
 
 def watched(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial, with the node's files that anybody but the machine's own processes opens or writes meanwhile.
+    """Return a trial, with the node's files that anybody but the machine's own processes opens or writes meanwhile.
 
     texts, links, pipes, sockets: what else is there. Of the sockets those are told to which somebody connects.
     """
@@ -209,7 +209,7 @@ def _is_reached(listener: socket.socket) -> bool:
 
 
 def killed(request: dict[str, Any]) -> dict[str, Any]:
-    """Trials whose process is killed; what is left of each, and a whole trial at the end.
+    """Run trials whose process is killed; return what is left of each, and a whole trial at the end.
 
     moments: after so many seconds. calls: how often at a system call, before or after it, evenly over all of them.
     """
@@ -248,7 +248,7 @@ def _kill_after(work: Callable[[], object], seconds: float) -> None:
 
 
 def _kill_at(work: Callable[[], object], stop: int) -> None:
-    """At this one of all stops, two of each system call. What has fewer by then has come to its end."""
+    """Kill the work at this stop; each system call has two. Work that has fewer stops comes to its end."""
     traced = Traced(work)
     if all(traced.next_stop() for _stop in range(stop)):
         traced.kill()
@@ -257,7 +257,7 @@ def _kill_at(work: Callable[[], object], stop: int) -> None:
 
 
 def together(request: dict[str, Any]) -> dict[str, Any]:
-    """So many trials at once, each by a process of its own."""
+    """Return so many trials at once, each by a process of its own."""
     before = node_now()
     with patch.object(child, "PATIENCE", int(_PATIENCE * 6)):
         trials = [Child(lambda: trial_report(Node(Tree("/")), {})) for _trial in range(request["number"])]
@@ -266,7 +266,7 @@ def together(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def many(request: dict[str, Any]) -> dict[str, Any]:
-    """Trials with other flags and files each."""
+    """Run trials, each with other flags and files."""
     before = node_now()
     unit = Path("/etc/systemd/system/kubelet.service")
     usual = unit.read_text(encoding="utf-8")
@@ -282,7 +282,7 @@ def many(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pods() -> list[Path]:
-    """A cgroup in each hierarchy, as one of pods, with a process that sleeps in it."""
+    """Return a cgroup in each hierarchy, as one of pods, with a process that sleeps in it."""
     sleeper = subprocess.Popen(["sleep", "1000"])
     made = []
     for above in [Path(_CGROUPS), *Path(_CGROUPS).iterdir()]:
@@ -297,7 +297,7 @@ def _pods() -> list[Path]:
 
 
 def beside(request: dict[str, Any]) -> dict[str, Any]:
-    """A trial beside a kubelet and a containerd that run as the node's, and a pod.
+    """Return a trial beside a kubelet and a containerd that run as the node's, and a pod.
 
     command: what is done in place of a trial.
     """

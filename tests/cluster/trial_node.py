@@ -51,7 +51,7 @@ class LiveNode:
         here.write_text(text, encoding="utf-8")
 
     def answer(self, do: str, *before: str, **request: Any) -> dict[str, Any]:
-        """What the driver answers to a request. before: words in front of its command line."""
+        """Return what the driver answers to a request. before: words in front of its command line."""
         done = self.run([*before, sys.executable, str(_HERE / "trial_driver.py")], json.dumps({"do": do, **request}))
         answer: dict[str, Any] = json.loads(done)
         return answer
@@ -62,7 +62,7 @@ class LiveNode:
         self.write("/etc/systemd/system/kubelet.service", unit)
 
     def python(self, *before: str) -> Path:
-        """A Python that runs on the node, for Ansible. before: words in front of its command line."""
+        """Return a Python that runs on the node, for Ansible. before: words in front of its command line."""
         self.write_unit()
         path = self.root.with_suffix(".python")
         command = [str(_HERE / "live_node"), str(self.programs), str(self.root), *before, sys.executable]
@@ -71,7 +71,7 @@ class LiveNode:
         return path
 
     def run(self, command: Sequence[str], text: str = "") -> str:
-        """What a command on the node prints."""
+        """Return what a command on the node prints."""
         self.write_unit()
         done = subprocess.run(
             [str(_HERE / "live_node"), str(self.programs), str(self.root), *command],
@@ -85,7 +85,7 @@ class LiveNode:
         return done.stdout
 
     def tried(self, **request: Any) -> dict[str, Any]:
-        """The answer of a trial, of which nothing is left and by which nothing has changed."""
+        """Return the answer of a trial, of which nothing is left and by which nothing has changed."""
         done = self.answer("try", **request)
         assert done["after"] == done["before"]
         answer: dict[str, Any] = done["answer"]

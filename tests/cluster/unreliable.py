@@ -68,7 +68,7 @@ class UnreliableAPI:
                 self.close_connection = True
 
             def log_message(self, *_arguments: object) -> None:
-                """Nobody reads it."""
+                """Log nothing: nobody would read it."""
 
             def do_GET(self) -> None:
                 door._answer(self)
@@ -96,7 +96,7 @@ class UnreliableAPI:
             self._begun = time.monotonic()
 
     def kubeconfig(self, directory: Path) -> str:
-        """The path of a kubeconfig for it, made in this directory."""
+        """Return the path of a kubeconfig for it, made in this directory."""
         path = directory / "unreliable.kubeconfig"
         config = {
             "apiVersion": "v1",

@@ -40,13 +40,13 @@ def record(version: str, what: str) -> None:
 
 
 def read() -> dict[str, list[str]]:
-    """{version: the tests that have passed with it}"""
+    """Return {version: the tests that have passed with it}"""
     found: dict[str, list[str]] = json.loads(FILE.read_text("utf-8"))
     return found
 
 
 def page(found: Mapping[str, Sequence[str]]) -> str:
-    """The page with the table of these."""
+    """Return the page with the table of these."""
     text = PAGE.read_text("utf-8")
     before, first, rest = text.partition(_FIRST)
     _old, last, after = rest.partition(_LAST)

@@ -60,7 +60,7 @@ from ansible_collections.kubenode.cpu_manager.tests.conformance.start_case impor
 
 
 def describe(topology: Topology) -> dict[str, Any]:
-    """A machine as hwloc would tell it: a NUMA node without CPUs has those that are nearest to it."""
+    """Return a machine as hwloc would tell it: a NUMA node without CPUs has those that are nearest to it."""
     cpus = {node.id: node.cpus or topology.nearest_cpus.get(node.id, CPUSet()) for node in topology.numa_nodes}
     return {
         "online": str(topology.online),
@@ -72,18 +72,18 @@ def describe(topology: Topology) -> dict[str, Any]:
 
 
 def answer_topology(case: Mapping[str, Any]) -> dict[str, Any]:
-    """What the machine's /sys tells."""
+    """Return what the machine's /sys tells."""
     return describe(read_sysfs(Tree(case["root"])))
 
 
 def answer_reserve(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The planner's decision."""
+    """Return the planner's decision."""
     tree = Tree(case["root"])
     return {"reserved": str(reserve(tree, read_sysfs(tree), case).reserved)}
 
 
 def answer_take(case: Mapping[str, Any]) -> dict[str, Any]:
-    """One take of CPUs, as the static policy asks for it."""
+    """Return one take of CPUs, as the static policy asks for it."""
     topology, available = CPUTopology(case["cpus"]), CPUSet.parse(case["available"])
     try:
         if case["mode"] == "distributed":
@@ -96,7 +96,7 @@ def answer_take(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_checkpoint(case: Mapping[str, Any]) -> dict[str, Any]:
-    """What a kubelet makes of a file at its start, and of which it leaves the bytes as they are."""
+    """Return what a kubelet makes of a file at its start, and of which it leaves the bytes as they are."""
     content = case["content"].encode("utf-8")
     try:
         minor = minor_version(case["version"])
@@ -112,13 +112,13 @@ def answer_checkpoint(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_policy(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The life of a kubelet with the static policy: its start, then pods, removals and restarts."""
+    """Return the life of a kubelet with the static policy: its start, then pods, removals and restarts."""
     return PolicyCase(case).answer()
 
 
 def answer_podlevel(case: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint, and as it is written again, or the life of a kubelet with limits of CPU as well: of pods that have
-    resources as a whole."""
+    """Return a checkpoint, and as it is written again, or the life of a kubelet with limits of CPU as well: of pods
+    that have resources as a whole."""
     if "content" not in case:
         return PolicyCase(case, with_limits=True).answer()
     answer = answer_checkpoint(case)
@@ -132,7 +132,7 @@ def answer_podlevel(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_start(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a kubelet starts with the files, flags and machine of a case, and what it says."""
+    """Return whether a kubelet starts with the files, flags and machine of a case, and what it says."""
     return StartCase(line["case"], line["version"]).answer()
 
 
@@ -148,7 +148,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def answer(kind: str, case: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to one case; what cannot be answered is {"error": TEXT}."""
+    """Return the answer to one case; what cannot be answered is {"error": TEXT}."""
     try:
         return KINDS[kind](case)
     except (InputError, NodeError, RefusedError) as error:

@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def unpack() -> Iterator[Unpack]:
-    """unpack(NAME) is the root directory of a machine, unpacked once."""
+    """Yield a function: unpack(NAME) is the root directory of a machine, unpacked once."""
     with tempfile.TemporaryDirectory() as directory:
 
         def root_of(name: str) -> str:

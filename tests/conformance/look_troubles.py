@@ -51,7 +51,7 @@ COUNTED = SOUND._replace(quotas=WEIGHTS)
 
 
 def _throttling(check: str, **files: CPUFiles) -> Trouble:
-    """A node whose containers or pods have these files of the cpu controller."""
+    """Return a node whose containers or pods have these files of the cpu controller."""
     paths = {"own": OWN_PATH, "own_pod": OWN_POD, "shared": SHARED_PATH, "shared_pod": SHARED_POD}
     quotas = {**WEIGHTS, **{paths[name]: file for name, file in files.items()}}
     look = {"throttling": None}
@@ -103,20 +103,21 @@ DIVIDED = EMPTY.having(
 
 
 def _cache(check: str, files: Mapping[str, str | None], without: Mapping[str, str | None]) -> Trouble:
-    """A node whose caches are divided, with other files of resctrl."""
+    """Return a node whose caches are divided, with other files of resctrl."""
     look = {"cache": None}
     found, quiet = (DIVIDED.having({RESCTRL + name: text for name, text in part.items()}) for part in (files, without))
     return Trouble([check], found, quiet, looks=look, looks_without=look)
 
 
 def _impact(cpus: str) -> Mapping[str, object]:
-    """Whole cores of two CPUs come to a node with a pod that has so many for itself."""
+    """Return the look at the impact where whole cores of two CPUs come to a node with a pod that has so many for
+    itself."""
     plan, pods = plan_of(), [pod_of("db-0", "a", cpus, ("StatefulSet", "db"))]
     return {"impact": look_by_api("worker-1", plan, plan["beside_cpus"], node_of("a"), pods)}
 
 
 def _group(mask: str, tasks: str = "") -> dict[str, str | None]:
-    """A group of somebody else with these ways."""
+    """Return a group of somebody else with these ways."""
     return {
         "db/cpus_list": "\n",
         "db/mode": "shareable\n",
@@ -126,7 +127,7 @@ def _group(mask: str, tasks: str = "") -> dict[str, str | None]:
 
 
 def _line(booted: str) -> Saved:
-    """A node that was booted with this argument, and will be with that of its configuration."""
+    """Return a node that was booted with this argument, and will be with that of its configuration."""
     made = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Linux' {\n\tlinux /vmlinuz rcu_nocbs=1-3,5-7\n}\n"
     return KEPT.having(
         {"/proc/cmdline": booted + "\n", "/boot/grub/grub.cfg": made, "/usr/sbin/grub-mkconfig": "default/grub.d"}
@@ -140,7 +141,7 @@ REFUSED = STARTED._replace(
 
 
 def _trial(check: str, trial: Trial, program: str | None = None) -> Trouble:
-    """A node on which a kubelet did this in a trial, and one on which it started."""
+    """Return a node on which a kubelet did this in a trial, and one on which it started."""
     found, without = ({"trial": answer_of(said, program)} for said in (trial, STARTED))
     return Trouble([check], SOUND, looks=found, looks_without=without)
 

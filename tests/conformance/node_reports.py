@@ -51,7 +51,7 @@ def report_of(
     added: tuple[str, str] | None = None,
     looks: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The report of a node, whose answer is plain data; its files are where they are on the node."""
+    """Return the report of a node, whose answer is plain data; its files are where they are on the node."""
     tree = write_saved(saved, root)
     answer = rollout_report(Node(tree, minor=saved.minor), wanted, ChangeTerms())
     if added is not None:
@@ -74,7 +74,7 @@ def _on_the_node(text: str, root: Path) -> str:
 
 
 def _seen(look: str, node: Node) -> dict[str, Any]:
-    """What the module of a look returns."""
+    """Return what the module of a look returns."""
     if look == "isolation":
         return isolation_report(node, 1, 1.0)
     if look == "housekeeping":
@@ -88,7 +88,7 @@ def _seen(look: str, node: Node) -> dict[str, Any]:
 
 
 def samples() -> dict[str, str]:
-    """{id of a check: what the report shows in a terminal for a node on which it alone was found}"""
+    """Return {id of a check: what the report shows in a terminal for a node on which it alone was found}"""
     names: dict[str, str] = {}
     for role in ("kubelet", "drift_report"):
         text = (CHECKOUT / "roles" / role / "vars/main.yml").read_text("utf-8")
@@ -118,5 +118,5 @@ def _sample(check: str) -> Iterator[str]:
 
 
 def _plainest(check: str) -> Trouble:
-    """The node with the fewest other findings."""
+    """Return the node with the fewest other findings."""
     return min((row for row in TROUBLES.values() if check in row.checks), key=lambda row: len(row.checks))

@@ -46,7 +46,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import (
 
 
 def dividing(pods: Mapping[str, CPUSet] = MappingProxyType({})) -> bytes:
-    """The checkpoint of SOUND, and what pods have as a whole."""
+    """Return the checkpoint of SOUND, and what pods have as a whole."""
     own = {"uid-db": {"server": CPUSet((1, 5))}}
     free = CPUSet.parse("0,2-4,6-7") - CPUSet(cpu for cpus in pods.values() for cpu in cpus)
     return write_checkpoint("static", State(free, own, pods), Format3)
@@ -135,7 +135,7 @@ PERIOD_WANTED = {"cpu_cfs_quota_period": "50ms"}
 
 
 def _setting(check: str, fields: str, **wanted: Any) -> Trouble:
-    """A node whose file does not have these fields, which are wanted."""
+    """Return a node whose file does not have these fields, which are wanted."""
     return Trouble([check], EMPTY, EMPTY.configured(STATIC + fields), wanted)
 
 

@@ -65,7 +65,7 @@ class PolicyCase:
     """A kubelet, its file, and the case that it goes through."""
 
     def __init__(self, case: Mapping[str, Any], with_limits: bool = False) -> None:
-        """with_limits: say what is written to limit CPU, too."""
+        """Begin a case. with_limits: say what is written to limit CPU, too."""
         self.case = case
         self.with_limits = with_limits
         self.topology = CPUTopology(case["cpus"])
@@ -78,7 +78,7 @@ class PolicyCase:
         self.file: bytes | None = None if state is None else state.encode("utf-8")
 
     def answer(self) -> Answer:
-        """The case's expected answer, as this project gives it."""
+        """Return the case's expected answer, as this project gives it."""
         try:
             self.start()
         except StartError as error:
@@ -157,7 +157,7 @@ class PolicyCase:
             raise KubeletError(restore_error(error, CHECKPOINT)) from error
 
     def add(self, operation: Mapping[str, Any]) -> Answer:
-        """A pod arrives."""
+        """Return a pod arrives."""
         return self._admitted(pod_from_manifest(manifest_of(operation["pod"]), as_admitted=False))
 
     def _admitted(self, pod: Pod) -> Answer:
@@ -206,7 +206,7 @@ class PolicyCase:
         }
 
     def remove(self, operation: Mapping[str, Any]) -> Answer:
-        """A container is removed."""
+        """Remove a container."""
         uid, name = operation["pod_uid"], operation["container"]
         self.manager.remove(uid, name)
         self.removed.add((uid, name))
@@ -217,18 +217,18 @@ class PolicyCase:
         return self._state()
 
     def gone(self, operation: Mapping[str, Any]) -> Answer:
-        """A pod has ended, and what it had is found to be stale."""
+        """Return a pod has ended, and what it had is found to be stale."""
         self.manager.delete(operation["pod_uid"])
         return self.stale(operation)
 
     def stale(self, _operation: Mapping[str, Any]) -> Answer:
-        """What the reconcile loop does first."""
+        """Return what the reconcile loop does first."""
         self.manager.remove_stale()
         self._store()
         return self._state()
 
     def restart(self, operation: Mapping[str, Any]) -> Answer:
-        """The kubelet starts again with its file, and with other gates, if these are given."""
+        """Return the kubelet starts again with its file, and with other gates, if these are given."""
         active = self.manager.active
         self.gates = Gates(operation.get("feature_gates", self.gates.values), self.minor)
         try:
@@ -288,7 +288,7 @@ class StartError(Exception):
 
 
 def manifest_of(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """A case's pod as a Kubernetes manifest."""
+    """Return a case's pod as a Kubernetes manifest."""
 
     def containers(field: str) -> list[dict[str, Any]]:
         return [
@@ -307,17 +307,17 @@ def manifest_of(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def blocks_answer(blocks: Iterable[Mapping[str, Any]]) -> list[Answer]:
-    """Blocks of memory, as the vectors write them."""
+    """Return blocks of memory as the vectors write them."""
     return [{"numa": block["numaAffinity"], "size": block["size"], "type": block["type"]} for block in blocks]
 
 
 def hint_answer(hint: Hint) -> Answer:
-    """A hint with its mask as a list of NUMA node ids."""
+    """Return a hint with its mask as a list of NUMA node ids."""
     return {"mask": None if hint.mask is None else list(iterate_bits(hint.mask)), "preferred": hint.preferred}
 
 
 def hints_answer(container: str, hints: Mapping[str, list[Hint] | None] | None, of_memory: bool) -> Answer:
-    """What one manager was asked for one container, or for the pod as a whole."""
+    """Return what one manager was asked for one container, or for the pod as a whole."""
     told = None if hints is None else {name: list(map(hint_answer, found or ())) for name, found in hints.items()}
     manager = {"manager": "memory"} if of_memory else {}
     return {**({"container": container} if container else {}), "hints": told, **manager}

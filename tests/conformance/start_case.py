@@ -72,14 +72,14 @@ class StartCase:
         return OverlaidTree(Tree(root), plain)
 
     def answer(self) -> dict[str, Any]:
-        """Whether the kubelet starts, and what it says; None, and why, where that cannot be determined."""
+        """Return whether the kubelet starts, and what it says; None, and why, where that cannot be determined."""
         prediction = predict_start(self.node)
         refusal = prediction.refusal
         text = refusal.text if refusal is not None else "; ".join(doubt.reason for doubt in prediction.unknown)
         return {"starts": prediction.starts, "text": text}
 
     def states_after(self) -> dict[str, str]:
-        """The managers' states after a start."""
+        """Return the managers' states after a start."""
         found = states_after(self.node)
         return {
             os.path.basename(path): content.decode("utf-8")
@@ -89,7 +89,7 @@ class StartCase:
 
 
 def _content(text: str) -> bytes:
-    """The bytes of a text. One file began with the mark of UTF-16, which is no character."""
+    """Return the bytes of a text. One file began with the mark of UTF-16, which is no character."""
     if text.startswith("\ufffd\ufffd"):
         return b"\xff\xfe" + text[2:].encode("utf-8")
     return text.encode("utf-8")
@@ -97,7 +97,7 @@ def _content(text: str) -> bytes:
 
 @lru_cache(maxsize=None)
 def machine_root(machine: str) -> str:
-    """The directory of the files of a machine, by its shape's name."""
+    """Return the directory of the files of a machine, by its shape's name."""
     root = tempfile.mkdtemp(prefix="machine-")
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     write_machine(root, machine)
@@ -111,7 +111,7 @@ def machine_root(machine: str) -> str:
 
 @lru_cache(maxsize=None)
 def _odd_machine(machine: str, odd: tuple[tuple[str, str], ...]) -> str:
-    """The same with something else in the places of files."""
+    """Return the same with something else in the places of files."""
     root = tempfile.mkdtemp(prefix="machine-")
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     shutil.copytree(machine_root(machine), root, symlinks=True, dirs_exist_ok=True)

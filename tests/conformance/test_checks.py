@@ -60,7 +60,7 @@ def root() -> Iterator[Path]:
 
 
 def findings_of(saved: Saved, root: Path, wanted: Mapping[str, Any], **more: Any) -> list[dict[str, str]]:
-    """The findings of a node in its report, which is plain data; `more` is what report_of() takes."""
+    """Return the findings of a node in its report, which is plain data; `more` is what report_of() takes."""
     report = report_of(saved, root, wanted, **more)
     assert json.loads(json.dumps(report)) == report
     (node,) = report["nodes"]

@@ -101,7 +101,7 @@ LARGE: list[Callable[[random.Random], bytes]] = [
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
-    """The file with one thing changed."""
+    """Return the file with one thing changed."""
     way = rng.randrange(10)
     if way >= 5:
         return b"".join(with_other_tokens(TOKEN.findall(content), way, rng))
@@ -122,7 +122,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
 
 
 def with_other_tokens(tokens: list[bytes], way: int, rng: random.Random) -> list[bytes]:
-    """With two of them swapped, some of them twice, or one of another kind."""
+    """Return the tokens with two of them swapped, some of them twice, or one of another kind."""
     if not tokens:
         return tokens
     first, second = rng.randrange(len(tokens)), rng.randrange(len(tokens))
@@ -143,7 +143,7 @@ def fnv(content: bytes) -> int:
 
 
 def sealed(content: bytes) -> bytes:
-    """A format 4 with that text and its right sum."""
+    """Return a format 4 with that text and its right sum."""
     text = content.decode("utf-8", "replace")
     data = {"data": text, "dataChecksum": fnv(b"(string)" + text.encode())}
     return json.dumps(data, ensure_ascii=False).encode()
@@ -206,7 +206,7 @@ def test_files_differ() -> None:
 
 
 def peak(content: bytes) -> int:
-    """How many bytes the reading takes at most."""
+    """Return how many bytes the reading takes at most."""
     tracemalloc.start()
     try:
         read_everyhow(content)
@@ -276,7 +276,8 @@ TEXTS = {
 
 
 def largest(texts: list[str], pods: bool) -> bytes:
-    """A format 2 as long as one may be, with the right sum; of pods with a container each, or of one with many."""
+    """Return a format 2 as long as one may be, with the right sum; of pods with a container each, or of one with
+    many."""
     count = LARGEST_OF_KUBELET // (30 + len(texts[0]))
     names = [(str(number), "c") if pods else ("p", str(number)) for number in range(count)]
     checkpoint = Format2()

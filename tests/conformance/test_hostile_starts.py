@@ -60,7 +60,7 @@ class Damaged(NamedTuple):
         return Node(self.tree, minor=self.minor, command_line=self.command_line)
 
     def size(self) -> int:
-        """How many bytes it says."""
+        """Return how many bytes it says."""
         return sum(map(len, [*self.command_line, *(content or b"" for content in self.tree.contents.values())]))
 
 
@@ -121,7 +121,7 @@ def damage() -> Damage:
 
 
 def timed_answer(node: Node) -> tuple[float, Any]:
-    """How long the processor takes for an answer, in seconds, and the answer or the kind of error."""
+    """Return how long the processor takes for an answer, in seconds, and the answer or the kind of error."""
     gc.disable()
     start = time.process_time()
     try:

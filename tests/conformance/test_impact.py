@@ -35,7 +35,7 @@ KINDS = ("cores", "sockets", "numa_nodes", "l3_caches")
 
 
 def topology_of(table: Sequence[Sequence[int]]) -> Topology:
-    """The machine with this table of (CPU, core, socket, NUMA node, uncore cache)."""
+    """Return the machine with this table of (CPU, core, socket, NUMA node, uncore cache)."""
     groups: dict[str, dict[int, set[int]]] = {kind: {} for kind in KINDS}
     for cpu, *ids in table:
         for kind, number in zip(KINDS, ids):
@@ -47,7 +47,7 @@ def topology_of(table: Sequence[Sequence[int]]) -> Topology:
 
 
 def is_seen_so(topology: Topology, table: CPUTopology) -> bool:
-    """Whether a kubelet makes of the machine what the case says."""
+    """Return whether a kubelet makes of the machine what the case says."""
     seen = kubelet_view(topology)
     return all(
         getattr(seen, kind) == getattr(table, kind) for kind in ("cores", "sockets", "numa_nodes", "uncore_caches")
@@ -55,7 +55,7 @@ def is_seen_so(topology: Topology, table: CPUTopology) -> bool:
 
 
 def first_pods(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Those that come before anything else happens."""
+    """Return those that come before anything else happens."""
     pods = []
     for operation in case["ops"]:
         if operation["op"] != "add":

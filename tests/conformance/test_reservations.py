@@ -95,7 +95,7 @@ def test_promises_hold_for_every_count(unpack: Unpack, name: str, strategy: str,
 
 
 def check_spread(topology: Topology, cores: list[CPUSet], reserved: CPUSet) -> None:
-    """At most one core between NUMA nodes, but for those that have given all they have."""
+    """Check that NUMA nodes differ by one core at most, but for those that have given all they have."""
     given, left = [], []
     for node in topology.numa_nodes:
         here = [core for core in cores if core.first() in node.cpus]

@@ -27,7 +27,7 @@ NO_RESERVATION = "[cpumanager] unable to determine reserved CPU resources for st
 
 
 def configuration_of(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The KubeletConfiguration of a case."""
+    """Return the KubeletConfiguration of a case."""
     values: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

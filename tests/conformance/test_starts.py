@@ -54,7 +54,8 @@ def replay(request: pytest.FixtureRequest) -> Replay:
 
 
 def seconds_of_one(cases: Sequence[StartCase]) -> float:
-    """The processor's time for one prediction; what else runs, and a tool that measures coverage, do not count."""
+    """Return the processor's time for one prediction; what else runs, and a tool that measures coverage, do not
+    count."""
     trace = sys.gettrace()
     sys.settrace(None)
     try:

@@ -35,7 +35,7 @@ TAKE_ANSWERS = ("cpuset", "error")
 
 
 def take_case(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without its answer, and with its machine."""
+    """Return a row without its answer, and with its machine."""
     case = {key: value for key, value in row.items() if key not in TAKE_ANSWERS}
     return {**case, "cpus": TOPOLOGIES[case.pop("topology")]}
 
@@ -66,7 +66,8 @@ def test_every_policy_case(version: str) -> None:
 
 
 def without_container_id(answer_: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    """Of several containers that it does not know, the kubelet names a random one: any of the file's will do."""
+    """Return the answer without the container's id. Of several that it does not know, the kubelet names a random
+    one: any of the file's will do."""
     named = re.search("containerID '(.*)' not found", answer_.get("error", ""))
     if named is None:
         return answer_

@@ -54,7 +54,7 @@ class DifferentAnswerError(Exception):
 
 
 def read_trace(machine: str, mode: str) -> list[Step]:
-    """One file: `alloc N SET`, `alloc N error: TEXT`, `free SET`."""
+    """Return one file: `alloc N SET`, `alloc N error: TEXT`, `free SET`."""
     text = lzma.decompress((TRACES / ("%s-%s.txt.xz" % (machine, mode))).read_bytes())
     steps = []
     for line in text.decode("utf-8").splitlines():
@@ -68,7 +68,7 @@ def read_trace(machine: str, mode: str) -> list[Step]:
 
 
 def topology_of(name: str) -> CPUTopology:
-    """What the kubelet makes of a machine of tests/machines."""
+    """Return what the kubelet makes of a machine of tests/machines."""
     return kubelet_view(parse_name(name).topology())
 
 
@@ -76,7 +76,7 @@ class Allocator(Protocol):
     """What can replay a trace. Only allocate() counts in its time."""
 
     def request(self, count: int) -> Any:
-        """What allocate() is given."""
+        """Return what allocate() is given."""
 
     def allocate(self, request: Any) -> int:
         """Allocate CPUs: their mask. Raises TakeError or AllocationError."""
@@ -135,7 +135,7 @@ ALLOCATORS: dict[str, type[TakeAllocator] | type[PolicyAllocator]] = {"take": Ta
 
 
 def replay(steps: Iterable[Step], allocator: Allocator) -> list[float]:
-    """The seconds of each allocation, the refused ones included.
+    """Return the seconds of each allocation, the refused ones included.
 
     Raises DifferentAnswerError at the first answer that is not the kubelet's.
     """

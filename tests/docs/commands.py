@@ -64,7 +64,7 @@ class _UsageError(Exception):
 
 
 def commands_of(text: str) -> Iterator[Command]:
-    """The simple commands of a text for the shell."""
+    """Yield the simple commands of a text for the shell."""
     lines = iter(text.replace("\\\n", " ").splitlines())
     for line in lines:
         found = HEREDOC.search(line)
@@ -80,7 +80,7 @@ def commands_of(text: str) -> Iterator[Command]:
 
 
 def _split(line: str) -> Iterator[list[str]]:
-    """The words of each simple command of a line, without redirections and what stands before a command."""
+    """Yield the words of each simple command of a line, without redirections and what stands before a command."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words: list[str] = []
@@ -103,7 +103,7 @@ def _split(line: str) -> Iterator[list[str]]:
 
 
 def check_shell(text: str, files: set[str]) -> tuple[int, list[str]]:
-    """How many commands a block has, and what is wrong with them. files: those that its page shows."""
+    """Return how many commands a block has, and what is wrong with them. files: those that its page shows."""
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         return 1, ["bash does not take it: %s" % done.stderr.strip()]
@@ -112,7 +112,7 @@ def check_shell(text: str, files: set[str]) -> tuple[int, list[str]]:
 
 
 def check_command(command: Command, files: set[str]) -> list[str]:
-    """What is wrong with a command."""
+    """Return what is wrong with a command."""
     program, *_arguments = command.words
     check = PROGRAMS.get(program)
     if check:
@@ -134,7 +134,7 @@ def _paths(command: Command) -> Iterator[str]:
 
 
 def _parsed(cli: Any, words: list[str]) -> Any:
-    """The arguments as a program of Ansible reads them."""
+    """Return the arguments as a program of Ansible reads them."""
     program = cli(words)
     program.init_parser()
 
@@ -160,7 +160,7 @@ def _check_playbook(command: Command, files: set[str]) -> list[str]:
 
 
 def check_extra_variables(given: list[str]) -> list[str]:
-    """What is wrong with the variables of --extra-vars."""
+    """Return what is wrong with the variables of --extra-vars."""
     problems = []
     for text in given:
         if not text.startswith("@"):
@@ -208,7 +208,7 @@ def _check_make(command: Command, _files: set[str]) -> list[str]:
 
 
 def _check_python(command: Command) -> list[str]:
-    """Programs that stand in the command or below it are compiled; files exist."""
+    """Return what is wrong with a command of Python: programs in it or below it must compile, and files must exist."""
     words = command.words[1:]
     if "-c" in words or command.document:
         program = words[words.index("-c") + 1] if "-c" in words else command.document
@@ -225,7 +225,7 @@ def _check_python(command: Command) -> list[str]:
 
 
 def _check_written(command: Command, _files: set[str]) -> list[str]:
-    """A here-document is what is applied."""
+    """Return a here-document is what is applied."""
     return check_yaml(command.document)[1] if command.document else []
 
 
@@ -241,7 +241,8 @@ PROGRAMS: dict[str, Callable[[Command, set[str]], list[str]]] = {
 
 
 def check_literal(text: str, files: set[str]) -> list[str] | None:
-    """What is wrong with a command, or with variables of one, within the text of a page; None where it is neither."""
+    """Return what is wrong with a command, or with variables of one, within the text of a page; None where it is
+    neither."""
     if text.startswith("-e "):
         return check_extra_variables([shlex.split(text)[1]])
     if text.startswith("kubenode.cpu_manager.") and text.count(".") == 2:

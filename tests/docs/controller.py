@@ -51,13 +51,13 @@ class Controller(ThreadingHTTPServer):
         return made
 
     def all_of(self, *kinds: str) -> list[Object]:
-        """The objects of these kinds."""
+        """Return the objects of these kinds."""
         return [given for kind in kinds for given in self.objects.get(kind, [])]
 
 
 @contextmanager
 def serve(**names: list[str]) -> Iterator[Controller]:
-    """A controller that has objects of these names, {kind: names}, and listens until the end."""
+    """Yield a controller that has objects of these names, {kind: names}, and listens until the end."""
     controller = Controller()
     for kind, of_kind in names.items():
         for name in of_kind:
@@ -67,7 +67,7 @@ def serve(**names: list[str]) -> Iterator[Controller]:
 
 
 def wrong_with(survey: Object) -> str:
-    """Why AWX does not take a survey; empty where it does."""
+    """Return why AWX does not take a survey; empty where it does."""
     wrong = ["a survey's %s" % field for field, kind in _SURVEY.items() if not isinstance(survey.get(field), kind)]
     if wrong:
         return wrong[0]

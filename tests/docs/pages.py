@@ -45,7 +45,8 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """All pages that somebody wrote. Those of modules are made of their documentation, whose EXAMPLES are run."""
+    """Return all pages that somebody wrote. Those of modules are made of their documentation, whose EXAMPLES are
+    run."""
     return [
         *sorted(path for path in GUIDES.rglob("*.rst") if path.stem not in PAGES),
         *sorted((CHECKOUT / "docs" / "site").glob("*.rst")),
@@ -60,12 +61,12 @@ def name_of(page: Path) -> str:
 
 @lru_cache(maxsize=None)
 def blocks(page: Path) -> tuple[Block, ...]:
-    """The blocks of a page."""
+    """Return the blocks of a page."""
     return tuple(_blocks(page))
 
 
 def _blocks(page: Path) -> Iterator[Block]:
-    """An indented block in Markdown says no language: it holds commands."""
+    """Yield an indented block in Markdown says no language: it holds commands."""
     text = page.read_text("utf-8")
     if page.suffix == ".rst":
         with warnings.catch_warnings():
@@ -82,7 +83,7 @@ def _blocks(page: Path) -> Iterator[Block]:
 
 
 def literals(page: Path) -> Iterator[Block]:
-    """The literals within the text of a page, each on one line."""
+    """Yield the literals within the text of a page, each on one line."""
     text = page.read_text("utf-8")
     for found in LITERALS[page.suffix].finditer(text):
         line = text.count("\n", 0, found.start()) + 1

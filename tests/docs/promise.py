@@ -29,7 +29,7 @@ OF_NODES = {
 
 
 def names() -> list[str]:
-    """All names of this version, each after what it is a name of."""
+    """Return all names of this version, each after what it is a name of."""
     found = {
         "playbook": (path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")),
         "role": (path.parent.parent.name for path in (CHECKOUT / "roles").glob("*/meta/argument_specs.yml")),
@@ -43,7 +43,7 @@ def names() -> list[str]:
 
 
 def metrics_of_nodes() -> Iterator[str]:
-    """Those that the role reconcile and its policies write on a node."""
+    """Yield those that the role reconcile and its policies write on a node."""
     for file, (before, prefix) in OF_NODES.items():
         text = (CHECKOUT / "plugins" / "module_utils" / file).read_text("utf-8")
         yield from (prefix + name for name in re.findall(before + r"(\w+)", text))
@@ -63,5 +63,5 @@ def _members(members: Mapping[str, Any], below: str) -> Iterator[str]:
 
 
 def removed(promised: str) -> list[str]:
-    """What of a list is no longer there."""
+    """Return what of a list is no longer there."""
     return sorted(set(promised.splitlines()) - set(names()))

@@ -35,7 +35,7 @@ def of_kind(kind: str) -> list[dict[str, Any]]:
 
 
 def refusals(pod: dict[str, Any]) -> list[str]:
-    """The messages with which the policy refuses a pod, as the API server evaluates it."""
+    """Return the messages with which the policy refuses a pod, as the API server evaluates it."""
     try:
         celpy = importlib.import_module("celpy")
     except ImportError:
@@ -54,7 +54,7 @@ def refusals(pod: dict[str, Any]) -> list[str]:
 
 
 def example() -> dict[str, Any]:
-    """The pod that mounts the directory."""
+    """Return the pod that mounts the directory."""
     (pod,) = (pod for pod in of_kind("Pod") if "volumes" in pod["spec"])
     return copy.deepcopy(pod)
 
@@ -80,7 +80,7 @@ def variable(*rows: dict[str, Any]) -> Change:
 
 
 def moved(name: str) -> Change:
-    """The same container, and its mount for writing, in another list."""
+    """Return the same container, and its mount for writing, in another list."""
 
     def change(spec: dict[str, Any], container: dict[str, Any], mount: dict[str, Any]) -> None:
         mount["readOnly"] = False

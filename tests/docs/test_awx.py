@@ -32,7 +32,7 @@ ANSWERS: dict[str, Any] = {"text": "10%", "integer": "7", "multiplechoice": "tru
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of the table below a heading, without its first row."""
+    """Return the cells of the table below a heading, without its first row."""
     below = PAGE.partition("\n%s\n" % heading)[2].partition(".. list-table::")[2]
     table = re.split(r"\n(?=\S)", below)[0]
     found = [re.split(r"\n     - ", row) for row in re.split(r"\n   \* - ", table)[1:]]
@@ -85,7 +85,7 @@ PACKAGE = "ansible==11.*"
 
 @pytest.fixture(scope="module")
 def collections() -> Path:
-    """The directory in which awx.awx is."""
+    """Return the directory in which awx.awx is."""
     place = CHECKOUT / ".cache" / "awx"
     if not (place / "ansible_collections/awx/awx/MANIFEST.json").exists():
         fetch = [str(CHECKOUT / "tests/running/fetch_collection"), "awx.awx", str(place), PACKAGE]

@@ -40,7 +40,8 @@ def check_json(text: str) -> list[str]:
 
 
 def check_ini(text: str) -> list[str]:
-    """Inventories have lines without a value; so is every file of systemd and Ansible."""
+    """Return what is wrong with an INI file, as every file of systemd and Ansible is one; inventories have lines
+    without a value."""
     parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None, delimiters=("=",))
     try:
         parser.read_string(text if text.lstrip("# \n").startswith("[") or "\n[" in text else "[all]\n" + text)
@@ -58,7 +59,7 @@ def check_python(text: str) -> list[str]:
 
 
 def check_block(block: Block, files: set[str]) -> Checked:
-    """How many of what a block is, and what is wrong with it."""
+    """Return how many of what a block is, and what is wrong with it."""
     if block.language == "shell":
         count, problems = check_shell(block.text, files)
         return Counter({"commands": count}), problems
@@ -78,7 +79,7 @@ def check_block(block: Block, files: set[str]) -> Checked:
 
 @lru_cache(maxsize=None)
 def check(page: Path) -> Checked:
-    """What a page is made of, and what is wrong with it."""
+    """Return what a page is made of, and what is wrong with it."""
     counts: Counter[str] = Counter()
     problems = []
     found = blocks(page)

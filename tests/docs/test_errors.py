@@ -53,7 +53,7 @@ def shown(writer: Any, entries: list[Any]) -> str:
 
 
 def readable(page: str) -> list[str]:
-    """What the page shows for its texts: the lines of its boxes, and its literals."""
+    """Return what the page shows for its texts: the lines of its boxes, and its literals."""
     boxes = re.findall(r"^ {6}(\S.*)$", page, re.MULTILINE)
     return [*boxes, *re.findall(r"^(?: {3}\| )?``(.+)``$", page, re.MULTILINE)]
 
@@ -101,12 +101,12 @@ def test_all_that_is_predicted_of_a_start_has_an_entry(writer: Any) -> None:
 
 
 def quoted(text: str) -> str:
-    """As strconv.Quote of Go has it, as far as these texts need it."""
+    """Return a text as strconv.Quote of Go has it, as far as these texts need it."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def as_journald(text: str) -> str:
-    """The last words of a kubelet, as journalctl shows them."""
+    """Return the last words of a kubelet, as journalctl shows them."""
     head = "Nov 27 08:26:44 worker-1 kubelet[1234]: "
     klog = 'E1127 08:26:44.123456    1234 run.go:72] "command failed" err='
     if "\n" not in text:
@@ -116,7 +116,7 @@ def as_journald(text: str) -> str:
 
 
 def as_json(text: str) -> str:
-    """The line of a log within JSON, which is how kubectl and collectors of logs show it."""
+    """Return the line of a log within JSON, which is how kubectl and collectors of logs show it."""
     return json.dumps({"message": 'E1127 08:26:44.1 1 run.go:72] "command failed" err=' + quoted(text)})
 
 
@@ -125,7 +125,7 @@ DRESSES: tuple[Callable[[str], str], ...] = (str, as_journald, as_json)
 
 @pytest.fixture(scope="module")
 def wanted(writer: Any, entries: list[Any]) -> dict[str, Any]:
-    """{what a kubelet said that did not start: its entry}, None where only a bare value is known of it."""
+    """Return {what a kubelet said that did not start: its entry}, None where only a bare value is known of it."""
     found = {}
     for said in writer.said_by_starts():
         entry = writer.best_entry(entries, said)

@@ -28,7 +28,7 @@ FIRST_CELL = re.compile(r"^   \* - ``(\w+)``$", re.MULTILINE)
 
 
 def first_cells(heading: str = "") -> list[str]:
-    """The first cells of the table below a heading of the page of playbooks, or of the first table."""
+    """Return the first cells of the table below a heading of the page of playbooks, or of the first table."""
     text = (GUIDES / "playbooks.rst").read_text("utf-8").partition("\n" + heading)[2]
     return FIRST_CELL.findall(text.partition(".. list-table::")[2].partition("\n\n.. _")[0].partition("\n---")[0])
 
@@ -131,7 +131,7 @@ def test_the_role_takes_every_setting_as_modules_take_it() -> None:
 
 
 def as_taken(option: Any) -> dict[str, Any]:
-    """What code and documentation say of an option, in one form."""
+    """Return what code and documentation say of an option, in one form."""
     within = option.get("options") or option.get("suboptions") or {}
     plain = {key: option[key] for key in ("type", "elements", "choices", "required", "default") if option.get(key)}
     return {**plain, "options": {name: as_taken(inner) for name, inner in within.items()}}

@@ -44,7 +44,7 @@ NOT_DRAWN = {
 
 
 def written() -> set[str]:
-    """The names of all metrics that the collection writes."""
+    """Return the names of all metrics that the collection writes."""
     dynamic = Figures().text(PassReport(), True, 0.0)
     return {*HELP, *re.findall(r"# HELP (\w+)", METRICS + dynamic)}
 
@@ -63,7 +63,7 @@ def test_the_dashboard_is_what_its_table_says(writer: Any) -> None:
 
 
 def texts_of_png(picture: bytes) -> Iterator[tuple[str, str]]:
-    """(keyword, text) of each chunk of text."""
+    """Yield (keyword, text) of each chunk of text."""
     place = 8
     while place < len(picture):
         length, kind = struct.unpack_from(">I4s", picture, place)

@@ -27,7 +27,7 @@ REFUSED = finding("checkpoint-refused", severity="danger")
 
 
 def asked(check: str, *files: Path) -> tuple[int, str]:
-    """The exit status, and the one line that is said."""
+    """Return the exit status, and the one line that is said."""
     command = [str(MONITORING / "node-problem.sh"), check, *map(str, files)]
     done = subprocess.run(command, capture_output=True, check=False, timeout=20)
     assert done.stderr == b""

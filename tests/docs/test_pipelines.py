@@ -26,7 +26,7 @@ PIPELINES = sorted((CHECKOUT / "extensions" / "pipelines").glob("*.yml"))
 
 
 def commands(found: Any) -> Iterator[str]:
-    """What runs in a shell: the texts below run, script, before_script and after_script."""
+    """Yield what runs in a shell: the texts below run, script, before_script and after_script."""
     if isinstance(found, dict):
         for name, value in found.items():
             if name in ("run", "script", "before_script", "after_script"):

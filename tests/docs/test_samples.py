@@ -78,7 +78,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_node(root: Path) -> None:
-    """A node with two sockets and the policy none."""
+    """Write a node with two sockets and the policy none."""
     write_machine([NODE, str(root)])
     kubelet = root / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
@@ -101,7 +101,8 @@ def test_a_sample_is_what_is_printed(root: Path, tmp_path: Path, guide: str, wor
 
 
 def not_printed(guide: str, words: str, output: str, without: str = "") -> list[str]:
-    """Which lines of the block of a guide that has these words are not in an output; "..." is for lines left out."""
+    """Return which lines of the block of a guide that has these words are not in an output; "..." is for lines left
+    out."""
     sample, printed = sample_of(guide, words), _folded(output)
     lines = (sample.replace(without, "") if without else sample).splitlines()
     return [line for line in lines if line.strip(" -") != "..." and _folded(line) not in printed]
@@ -160,7 +161,7 @@ def test_the_sample_of_an_impact_is_what_is_printed() -> None:
 
 @pytest.fixture
 def divisible(tmp_path: Path) -> Iterator[Mounted]:
-    """A node whose caches can be divided, with two exclusive CPUs."""
+    """Yield a node whose caches can be divided, with two exclusive CPUs."""
     shape = PLATFORMS["xeon-l3-mba-mbm"]
     for model in mounted(tmp_path / "node"):
         model.load(shape)
@@ -186,7 +187,7 @@ def test_the_sample_of_isolation_has_what_the_module_returns() -> None:
 
 
 def unknown_names(value: Any, returned: dict[str, Any]) -> list[str]:
-    """The names in a result that the documentation of its module does not have."""
+    """Return the names in a result that the documentation of its module does not have."""
     if isinstance(value, list):
         return [name for member in value for name in unknown_names(member, returned)]
     if not isinstance(value, dict):

@@ -87,7 +87,7 @@ class Site(NamedTuple):
     pages: dict[str, Page]
 
     def target(self, page: str, address: str) -> tuple[str, str]:
-        """The path within the site that an address on a page leads to, and the anchor there."""
+        """Return the path within the site that an address on a page leads to, and the anchor there."""
         path, anchor = urlsplit(address).path, unquote(urlsplit(address).fragment)
         file = (self.root / page).parent / unquote(path) if path else self.root / page
         return os.path.relpath(file, self.root), anchor

@@ -62,7 +62,8 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=1)
 def documentation() -> dict[str, Any]:
-    """{full name, or the name alone of one of this collection: what ansible-doc says}, of all the pages may mean."""
+    """Return {full name, or the name alone of one of this collection: what ansible-doc says}, of all the pages may
+    mean."""
     own = [path.stem for path in (CHECKOUT / "plugins" / "modules").glob("*.py")]
     named = {name for page in pages() for name in FULL_NAME.findall(page.read_text("utf-8"))}
     named = {name for name in named if name.startswith(("ansible.", "kubernetes."))}
@@ -86,13 +87,13 @@ def documentation() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def modules() -> dict[str, Any]:
-    """{name of a module, as in documentation(): its options}."""
+    """Return {name of a module, as in documentation(): its options}."""
     return {name: said["doc"].get("options", {}) for name, said in documentation().items()}
 
 
 @lru_cache(maxsize=1)
 def variables() -> dict[str, Any]:
-    """{variable: its option} of all roles, by all their entry points."""
+    """Return {variable: its option} of all roles, by all their entry points."""
     found: dict[str, Any] = {}
     for path in (CHECKOUT / "roles").glob("*/meta/argument_specs.yml"):
         for entry in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
@@ -106,7 +107,7 @@ def is_template(value: Any) -> bool:
 
 
 def specification(options: Mapping[str, Any], values: Any) -> dict[str, Any]:
-    """Options as the validator takes them; one whose value is a template takes anything."""
+    """Return options as the validator takes them; one whose value is a template takes anything."""
     values = values if isinstance(values, dict) else {}
     found = {}
     for name, option in options.items():
@@ -129,12 +130,12 @@ def specification(options: Mapping[str, Any], values: Any) -> dict[str, Any]:
 
 
 def check_values(options: Mapping[str, Any], values: dict[str, Any]) -> list[str]:
-    """What Ansible says of values for these options."""
+    """Return what Ansible says of values for these options."""
     return list(ArgumentSpecValidator(specification(options, values)).validate(values).error_messages)
 
 
 def check_arguments(module: str, arguments: dict[str, Any]) -> list[str]:
-    """What is wrong with the arguments of a module."""
+    """Return what is wrong with the arguments of a module."""
     # Ad-hoc commands may leave ansible.builtin away.
     options = modules().get(module)
     if options is None:
@@ -147,7 +148,7 @@ OF_WHERE = ("pod",)
 
 
 def check_variables(given: Mapping[str, Any], must_be_known: bool = False) -> list[str]:
-    """What is wrong with variables: their names, and the values of those that roles take."""
+    """Return what is wrong with variables: their names, and the values of those that roles take."""
     problems = ["%(name)s: is %(meant)s meant?" % found for found in misspelled(given)]
     if must_be_known:
         problems += [
@@ -161,7 +162,7 @@ def check_variables(given: Mapping[str, Any], must_be_known: bool = False) -> li
 
 
 def tasks_of(plays: list[Any]) -> Iterator[dict[str, Any]]:
-    """All tasks of plays, those in blocks, too."""
+    """Yield all tasks of plays, those in blocks, too."""
     for play in plays:
         for key in TASKS:
             yield from flat(play.get(key) or [])
@@ -175,7 +176,7 @@ def flat(tasks: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def check_task(task: dict[str, Any]) -> list[str]:
-    """What is wrong with a task."""
+    """Return what is wrong with a task."""
     problems = check_variables(task.get("vars") or {})
     problems += check_defaults(task.get("module_defaults") or {})
     names = [key for key in task if key not in KEYWORDS and key not in BLOCK and not key.startswith("with_")]
@@ -193,7 +194,7 @@ def check_task(task: dict[str, Any]) -> list[str]:
 
 
 def check_defaults(defaults: Mapping[str, Any]) -> list[str]:
-    """What is wrong with module_defaults."""
+    """Return what is wrong with module_defaults."""
     problems = []
     for name, arguments in defaults.items():
         options = modules()["drift_info"] if name == ACTION_GROUP else modules().get(name)
@@ -209,7 +210,7 @@ def check_role(name: str) -> list[str]:
 
 
 def check_playbook(plays: list[Any], files: set[str]) -> list[str]:
-    """What is wrong with a playbook beside its syntax. files: those that the page shows."""
+    """Return what is wrong with a playbook beside its syntax. files: those that the page shows."""
     problems = []
     for play in plays:
         problems += check_variables(play.get("vars") or {})
@@ -231,7 +232,7 @@ def check_playbook(plays: list[Any], files: set[str]) -> list[str]:
 
 
 def check_inventory(inventory: dict[str, Any]) -> list[str]:
-    """What is wrong with an inventory: its groups' members, and its variables."""
+    """Return what is wrong with an inventory: its groups' members, and its variables."""
     problems = []
     for name, group in inventory.items():
         group = group or {}  # noqa: PLW2901
@@ -249,7 +250,7 @@ def is_inventory(document: dict[str, Any]) -> bool:
 
 
 def form_of(document: Any, files: set[str]) -> Form:
-    """What a document is, and what is wrong with it."""
+    """Return what a document is, and what is wrong with it."""
     if isinstance(document, list) and document and all(isinstance(member, dict) for member in document):
         if any("hosts" in member or IMPORT_PLAYBOOK in member for member in document):
             return Form("playbook", check_playbook(document, files))
@@ -267,7 +268,7 @@ def form_of(document: Any, files: set[str]) -> Form:
 
 
 def check_yaml(text: str, files: set[str] | None = None) -> tuple[list[str], list[str]]:
-    """(what the documents of a text are, what is wrong with them)."""
+    """Return (what the documents of a text are, what is wrong with them)."""
     try:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except yaml.YAMLError as error:
@@ -277,7 +278,7 @@ def check_yaml(text: str, files: set[str] | None = None) -> tuple[list[str], lis
 
 
 def playbook_of(text: str, directory: Path) -> Path | None:
-    """A file for `ansible-playbook --syntax-check` of a playbook or of tasks; None where a text is neither."""
+    """Return a file for `ansible-playbook --syntax-check` of a playbook or of tasks; None where a text is neither."""
     documents = list(yaml.safe_load_all(text))
     kinds = check_yaml(text)[0]
     if kinds == ["tasks"]:

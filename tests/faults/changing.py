@@ -29,7 +29,7 @@ def kill() -> None:
 
 @lru_cache(maxsize=None)
 def defaults(module: ModuleType) -> dict[str, Any]:
-    """What a module is given where its caller gives nothing."""
+    """Return what a module is given where its caller gives nothing."""
     found: dict[str, Any] = {}
 
     def collect(_work: object, *arguments: Any) -> None:
@@ -63,11 +63,11 @@ class Change:
         self.given["plan"] = self.plan = self.look()
 
     def look(self) -> dict[str, Any]:
-        """The plan of the node. Raises CPUManagerError."""
+        """Return the plan of the node. Raises CPUManagerError."""
         return dict(rollout_info.work(self.tree, {**defaults(rollout_info), **self.terms}, False).result)
 
     def carry_out(self, number: int = 100, happens: Callable[[], Any] = kill) -> dict[str, Any]:
-        """What the change answers. number: of the step, from 0 on, before which something happens."""
+        """Return what the change answers. number: of the step, from 0 on, before which something happens."""
         return self._call("change", number, happens)
 
     def undo(self) -> dict[str, Any]:

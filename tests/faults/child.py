@@ -45,7 +45,7 @@ class Child:
             os._exit(0)
 
     def running(self) -> bool:
-        """True as long as it has not ended."""
+        """Return True as long as it has not ended."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -53,7 +53,7 @@ class Child:
         return self.status is None
 
     def wait(self) -> int:
-        """Its status, when it has ended, however it did."""
+        """Return its status, when it has ended, however it did."""
         if self.status is None:
             _pid, status = os.waitpid(self.pid, 0)
             self.ended(status)
@@ -61,14 +61,14 @@ class Child:
         return self.status
 
     def ended(self, status: int) -> None:
-        """Somebody waited for it, and got this status."""
+        """Note the status that somebody got who waited for the process, and read its answer."""
         self.status = status
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with open(self._descriptor, "rb") as file:
             self._pickle = file.read()
 
     def answer(self) -> Any:
-        """What its work returned, when it has ended. Raises AssertionError with the child's traceback."""
+        """Return what its work returned, when it has ended. Raises AssertionError with the child's traceback."""
         status = self.wait()
         assert status == 0, "the child did not end by itself: status %#x" % status
         good, answer = pickle.loads(self._pickle)

@@ -22,7 +22,7 @@ Count = Callable[[str, int], None]
 
 @pytest.fixture
 def count(record_property: Callable[[str, object], None], request: pytest.FixtureRequest) -> Count:
-    """count(KIND, NUMBER) tells how many faults of a kind this test tried."""
+    """Return a function: count(KIND, NUMBER) tells how many faults of a kind this test tried."""
 
     def count(kind: str, number: int) -> None:
         assert kind in KINDS
@@ -33,7 +33,7 @@ def count(record_property: Callable[[str, object], None], request: pytest.Fixtur
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line for all tests, in whatever process each ran."""
+    """Write one line for all tests, in whatever process each ran."""
     total = dict.fromkeys(KINDS, 0)
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -19,7 +19,8 @@ _RDONLY, _REMOUNT, _REC, _PRIVATE = 0x1, 0x20, 0x4000, 0x40000
 
 
 def own_namespace() -> None:
-    """From now on, no other process sees what this one mounts, nor keeps it. Raises OSError."""
+    """Give this process mounts of its own: from now on, no other process sees what this one mounts, nor keeps it.
+    Raises OSError."""
     _check(_libc().unshare(_NEWNS))
     _mount("none", "/", None, _REC | _PRIVATE, None)
 
@@ -32,7 +33,8 @@ def mount_disk(directory: str, pages: int, files: int) -> None:
 
 
 def make_read_only(directory: str) -> bool:
-    """From now on nothing can be written there; false while somebody has a file open for it. Raises OSError."""
+    """Make a mounted directory read-only; return false while somebody has a file open for writing there. Raises
+    OSError."""
     try:
         _mount("none", directory, None, _REMOUNT | _RDONLY, None)
     except OSError as error:
@@ -49,7 +51,7 @@ def unmount(directory: str) -> None:
 
 @lru_cache(maxsize=None)
 def why_not() -> str:
-    """Why nothing can be mounted here; empty when it can."""
+    """Return why nothing can be mounted here; empty when it can."""
 
     def try_it() -> str:
         try:

@@ -78,7 +78,7 @@ class Start(NamedTuple):
 
 
 def possible(model: Mounted, given: Case) -> list[dict[str, Any]]:
-    """Of the wishes of a platform, those that are possible there one after the other."""
+    """Return the wishes of a platform that are possible there one after the other, up to the first that is not."""
     start = Start(given)
     start.begin(model)
     found: list[dict[str, Any]] = []
@@ -95,7 +95,8 @@ def possible(model: Mounted, given: Case) -> list[dict[str, Any]]:
 def killed_at_each_write(
     model: Mounted, start: Start, number: int, work: Work, rest: Callable[[dict[str, str], int], None]
 ) -> int:
-    """How often it was killed, with the CPUs of wish `number`; after each time, `rest` is done with what was left."""
+    """Return how often it was killed, with the CPUs of wish `number`; after each time, `rest` is done with what was
+    left."""
     for at in range(1, MANY):
         before = start.begin(model)
         start.give(model, number)
@@ -115,7 +116,7 @@ def check_back(model: Mounted, before: dict[str, str]) -> None:
 
 
 def finished(model: Mounted, wish: dict[str, Any], wanted: dict[str, str], before: dict[str, str], at: int) -> None:
-    """A killed run is taken back, or finished, by turns."""
+    """Check that a killed run can be taken back; every second one is finished first."""
     if at % 2:
         divide(model.root, **wish)
         assert model.state() == wanted, at

@@ -33,7 +33,7 @@ NAMES = ("none to static", "strict")
 
 
 def carry_out(change: Change, log: Path) -> dict[str, Any]:
-    """The change, with the names of its steps in a file, as its service has it."""
+    """Return the change, with the names of its steps in a file, as its service has it."""
 
     def tell(step: str) -> None:
         with log.open("a", encoding="utf-8") as file:
@@ -87,8 +87,8 @@ PAGES, FILES = 256, 200
 
 
 def change_on_full_disk(root: Path, name: str, pages: int) -> tuple[bool, bool, bool, bool]:
-    """Whether the change failed; whether the kubelet starts then; whether the files are old ones, once there is room
-    and the next run has come; and whether it had anything to take back.
+    """Return whether the change failed; whether the kubelet starts then; whether the files are old ones, once there is
+    room and the next run has come; and whether it had anything to take back.
     """
     mounts.own_namespace()
     (root / "var").mkdir(parents=True)

@@ -60,7 +60,7 @@ def empty(directory: Path) -> None:
 
 
 def write_on_full_disk(disk: Path, case: Case, pages: int, files: int, stray: bool) -> Outcome:
-    """What comes of it, when all that must hold does."""
+    """Return what comes of it, when all that must hold does."""
     mounts.mount_disk(str(disk), PAGES, FILES)
     try:
         path = prepare(disk / "kubelet", case, stray)

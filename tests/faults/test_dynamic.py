@@ -44,18 +44,18 @@ SANDBOX = "sandbox "
 
 
 def comes(node: ElasticNode) -> None:
-    """Three containers come to an empty node."""
+    """Have three containers come to an empty node."""
     node.add(DB, CACHE, WEB)
 
 
 def grows(node: ElasticNode) -> None:
-    """One of them is busy, and its quota is lifted."""
+    """Have one of three containers grow: it is busy, and its quota is lifted."""
     comes(node)
     node.agent().one_pass()
 
 
 def is_announced(node: ElasticNode) -> None:
-    """What it has grown into is to leave it, for another that has come."""
+    """Have a container grow, and another one come for which it is to leave what it has grown into."""
     grows(node)
     agent = node.agent()
     node.work_under(agent, 4, 10, {"db": 8.0, "cache": 0.5, "web": 0.5})
@@ -65,14 +65,14 @@ def is_announced(node: ElasticNode) -> None:
 
 
 def leaves(node: ElasticNode) -> None:
-    """It leaves, others get it, and the quota is put back."""
+    """Have the grown container leave what it has grown into; others get it, and the quota is put back."""
     is_announced(node)
     node.agent().one_pass()
     node.work(5, {"db": 1.0})
 
 
 def ends(node: ElasticNode) -> None:
-    """Those who have CPUs alone end, and others come."""
+    """Have two containers end, one of them with CPUs of its own, and another one come."""
     is_announced(node)
     node.remove("db")
     node.remove("web")
@@ -80,7 +80,7 @@ def ends(node: ElasticNode) -> None:
 
 
 def is_isolated(node: ElasticNode) -> None:
-    """Two come to a node whose exclusive CPUs are isolated, where another has just ended."""
+    """Have two containers come to a node whose exclusive CPUs are isolated, where another has just ended."""
     (node.root / "sys/devices/system/cpu/isolated").write_text("2-7,10-15\n")
     comes(node)
     node.agent(policy=ISOLATED).one_pass()
@@ -108,11 +108,11 @@ class Scene:
         self.before = read_promise(Tree(str(root)))[0] or Promise("dynamic", DynamicState(0))
 
     def agent(self) -> Agent:
-        """A program that has just been started."""
+        """Return a program that has just been started."""
         return self.node.agent(policy=self.policy)
 
     def one_pass(self) -> None:
-        """What the program does."""
+        """Have the program do one pass."""
         agent = self.agent()
         if self.is_busy:
             # It has measured before.
@@ -133,7 +133,7 @@ class Scene:
                 path.write_bytes(content)
 
     def follow(self) -> None:
-        """What a kernel does at once: of v2, the effective sets follow what was written."""
+        """Do what a kernel does at once: let the effective sets of v2 follow what was written."""
         hierarchy = Hierarchy(Tree(str(self.node.root)))
         for path in hierarchy.cgroups() if hierarchy.version == 2 else ():
             writer._follow(hierarchy, path, CPUS)
@@ -144,11 +144,12 @@ class Scene:
     # --- laws ------------------------------------------------------------------------------------------------
 
     def promise(self) -> Promise:
-        """What is promised now."""
+        """Return what is promised now."""
         return read_promise(Tree(str(self.node.root)))[0] or self.before
 
     def check_alone(self) -> None:
-        """Who has CPUs alone shares them with nobody, but for those that the runtime has just put there."""
+        """Check that whoever has CPUs alone shares them with nobody, but for those that the runtime has just put
+        there."""
         masks, after = self.node.masks(), self.promise()
         alone: dict[str, int] = {}
         for (uid, _name), held in [*self.before.state.containers.items(), *after.state.containers.items()]:
@@ -162,7 +163,7 @@ class Scene:
                     assert held_mask == self.masks[name], "%s has CPUs of %s" % (name, uid)
 
     def check_agreement(self) -> None:
-        """The promise, the kernel and the files say the same."""
+        """Check that the promise, the kernel and the files say the same."""
         state, masks = self.promise().state, self.node.masks()
         held = {uid: assignment for (uid, _name), assignment in state.containers.items()}
         for name, mask in masks.items():
@@ -193,7 +194,7 @@ def style(request: pytest.FixtureRequest) -> Style:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
-    """Scenes whose law is looked at after each write of a cgroup in this process."""
+    """Return a list, at first empty, of scenes whose law is looked at after each write of a cgroup in this process."""
     scenes: list[Scene] = []
     real = writer._put
 

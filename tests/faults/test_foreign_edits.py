@@ -70,12 +70,12 @@ class Story:
         self.file.write_text(HEADER + choice.choice([STATIC, "maxPods: 20\n"]), encoding="utf-8")
 
     def contents(self) -> list[bytes]:
-        """The file and its backups."""
+        """Return the file and its backups."""
         paths = [self.file, *self.file.parent.glob(self.file.name + ".*~")]
         return [path.read_bytes() for path in paths if path.exists()]
 
     def marks(self) -> set[bytes]:
-        """What others wrote, and is somewhere."""
+        """Return what others wrote, and is somewhere."""
         every = b"\n".join(self.contents())
         return {b"%d" % number for number in range(100_000, self.number) if b"%d" % number in every}
 
@@ -89,7 +89,7 @@ class Story:
         return str(self.number - 1)
 
     def edit(self) -> None:
-        """Somebody edits the file; what that takes away is theirs to take."""
+        """Edit the file as somebody else would; what that takes away is theirs to take."""
         found = self.file.read_bytes().decode("utf-8", "replace") if self.file.exists() else HEADER
         pick = self.choice.choice([0, 1, 1, 1, 2, 3, 4, 5, 6])
         if pick == 0:
@@ -109,7 +109,7 @@ class Story:
             self.repair()
 
     def repair(self) -> None:
-        """Somebody writes the file anew."""
+        """Write the file anew, as somebody else would."""
         policy = self.choice.choice(["", STATIC])
         self.file.write_text("%s%smaxPods: %s\n" % (HEADER, policy, self.mark()), encoding="utf-8")
 
@@ -177,7 +177,7 @@ class Story:
                 assert value_at(now, setting.path) == value_at(old, setting.path), setting.path
 
     def play(self, number: int, is_rollback: bool) -> None:
-        """One run of the role, which may be killed."""
+        """Do one run of the role, which may be killed."""
         run = "2026-11-22T09:30:%02d" % number
         marks, mode = self.marks(), self.file.stat().st_mode if self.file.exists() else None
         try:

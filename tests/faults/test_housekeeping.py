@@ -64,7 +64,7 @@ def take_back(root: Path) -> Any:
 
 
 def contents(root: Path, with_journal: bool = True) -> dict[str, tuple[int, bytes]]:
-    """Every path with its mode and content. What is there of a journal that was never needed is left out."""
+    """Return every path with its mode and content. What is there of a journal that was never needed is left out."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -94,7 +94,7 @@ def deadly(work: Work, root: Path, number: int) -> None:
 
 
 def killed_at_each_write(start: Path, work: Work, rest: Callable[[Path, int], None]) -> int:
-    """How often it was killed; after each time, `rest` is done with what was left."""
+    """Return how often it was killed; after each time, `rest` is done with what was left."""
     root = start.parent / "killed"
     for number in range(1, MANY, EACH):
         shutil.rmtree(root, ignore_errors=True)
@@ -131,7 +131,7 @@ def brought(untouched: Path) -> Path:
 
 
 def check_way_back(root: Path, before: dict[str, tuple[int, bytes]], number: int) -> None:
-    """What an interrupted run has left is put back, in a copy, to what was there before."""
+    """Check, in a copy, that what an interrupted run has left can be put back to what was there before."""
     back = copied(root, "back")
     take_back(back)
     assert contents(back) == before, number
@@ -202,7 +202,7 @@ def read_by(command: str, root: Path) -> str:
 
 
 def taken_over(root: Path) -> Callable[[Sequence[str]], str]:
-    """A stand-in for all commands: what each has read last is in a file of its name."""
+    """Return a stand-in for all commands: what each has read last is in a file of its name."""
 
     def run(words: Sequence[str]) -> str:
         (command,) = (command for command in READ if any(command in word for word in words))

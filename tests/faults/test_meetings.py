@@ -32,7 +32,7 @@ def blind(case: Case) -> int:
 
 
 def renamed(path: Path) -> None:
-    """As the kubelet does it."""
+    """Replace a file as the kubelet does: write a new one, and rename it."""
     new = path.with_name("new")
     new.write_bytes(OTHER)
     new.rename(path)
@@ -65,7 +65,7 @@ STRANGERS = (renamed, rewritten, removed, link, directory, fifo)
 
 
 def sight(path: Path) -> tuple[int, bytes] | None:
-    """What is there: its kind, and its content or target."""
+    """Return what is there: its kind, and its content or target."""
     try:
         kind = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def sight(path: Path) -> tuple[int, bytes] | None:
 
 
 def harmless(stranger: Callable[[Path], None], case: Case) -> bool:
-    """What is there already cannot be put there."""
+    """Return what is there already cannot be put there."""
     return stranger is removed and case.before is None
 
 

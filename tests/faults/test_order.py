@@ -22,7 +22,7 @@ CHANGES_FILE = ("write", "chmod", "fchmod", "fchown", "fsetxattr")
 
 
 def check_order(log: list[Call], directory: Path, case: Case) -> None:
-    """Raises AssertionError when a power cut could leave a name with half a content, or bring the old file back."""
+    """Raise AssertionError when a power cut could leave a name with half a content, or bring the old file back."""
     named = []
     for place, call in enumerate(log):
         if call.name not in ("rename", "link"):

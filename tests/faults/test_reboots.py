@@ -90,7 +90,7 @@ def on_disk(root: Path) -> tuple[bytes | None, ...]:
 
 
 def prepared(root: Path, case: Case, way: str) -> Callable[[], Any]:
-    """What is looked at, with what comes before it done."""
+    """Return what is looked at, with what comes before it done."""
     change = partial(Change, str(root), discard=case.discard)
     first = change("2026-11-22T09:30:00", **case.settings)
     assert first.plan["refusals"] == []

@@ -79,7 +79,7 @@ class Traced:
         return True
 
     def call(self) -> Call | None:
-        """The call that the process is about to do, when that is known and changes what is on the disk."""
+        """Return the call that the process is about to do, when that is known and changes what is on the disk."""
         info = _Info()
         _ptrace(_GET_SYSCALL_INFO, self.child.pid, ctypes.addressof(info), ctypes.sizeof(info))
         name = _NAMES.get(info.arch, {}).get(info.number) if info.op == _ENTRY else None
@@ -92,7 +92,7 @@ class Traced:
         return Call(name[:-3] if name.endswith("at2") else name[:-2] if name.endswith("at") else name, paths)
 
     def knows_names(self) -> bool:
-        """False on a machine whose numbers of system calls are not listed here, or with a kernel before 5.3."""
+        """Return False on a machine whose numbers of system calls are not listed here, or with a kernel before 5.3."""
         info = _Info()
         size = _libc().ptrace(_GET_SYSCALL_INFO, self.child.pid, ctypes.sizeof(info), ctypes.addressof(info))
         return size > 0 and info.arch in _NAMES
@@ -110,7 +110,7 @@ class Traced:
         return self.child.answer()
 
     def _wait(self, request: int = _CONT) -> int:
-        """The signal that it was stopped by. Any other is passed on, and it goes on by this request."""
+        """Return the signal that it was stopped by. Any other is passed on, and it goes on by this request."""
         while True:
             _pid, status = os.waitpid(self.child.pid, 0)
             if not os.WIFSTOPPED(status):
@@ -138,7 +138,7 @@ class Traced:
 
 @lru_cache(maxsize=None)
 def why_not() -> str:
-    """Why nothing can be traced here; empty when it can."""
+    """Return why nothing can be traced here; empty when it can."""
     try:
         traced = Traced(lambda: None)
     except (AssertionError, OSError) as error:

@@ -65,7 +65,8 @@ class Found(NamedTuple):
 
 
 def prepare(directory: Path, case: Case, stray: bool = True) -> Path:
-    """The path of the checkpoint in `directory`, which then holds that alone, and what a killed run left there."""
+    """Return the path of the checkpoint in `directory`, which then holds that alone, and what a killed run left
+    there."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(exist_ok=True)
     path = directory / NAME
@@ -96,7 +97,7 @@ def change(path: Path, case: Case) -> Outcome:
 
 
 def look(path: Path) -> Found | None:
-    """What is there now; None when there is no such file."""
+    """Return what is there now; None when there is no such file."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -109,7 +110,7 @@ def look(path: Path) -> Found | None:
 
 
 def wanted(before: Found | None, case: Case) -> Found | None:
-    """What must be there after the change."""
+    """Return what must be there after the change."""
     if case.after is None:
         return None
     if before is None:
@@ -118,19 +119,19 @@ def wanted(before: Found | None, case: Case) -> Found | None:
 
 
 def backups(directory: Path) -> list[Path]:
-    """The backups of the checkpoint; nothing else may be there but what a killed run leaves."""
+    """Return the backups of the checkpoint; nothing else may be there but what a killed run leaves."""
     names = [name for name in os.listdir(directory) if name != NAME and not STRAY.fullmatch(name)]
     assert all(BACKUP.fullmatch(name) for name in names), names
     return [directory / name for name in sorted(names)]
 
 
 def strays(directory: Path) -> list[str]:
-    """What killed runs left."""
+    """Return what killed runs left."""
     return [name for name in os.listdir(directory) if STRAY.fullmatch(name)]
 
 
 def check_after_a_kill(path: Path, case: Case, before: Found | None) -> bool:
-    """The old or the new, whole; and the next run is as any other. True when it was the new."""
+    """Return the old or the new, whole; and the next run is as any other. True when it was the new."""
     here = look(path)
     after = wanted(before, case)
     assert here in (before, after)

@@ -66,7 +66,7 @@ class Measured(NamedTuple):
 
 
 def controller() -> tuple[int, str]:
-    """The version and the mount of the hierarchy with the cpu controller; (0, "") without one."""
+    """Return the version and the mount of the hierarchy with the cpu controller; (0, "") without one."""
     with open("/proc/mounts", encoding="utf-8") as file:
         mounts = [line.split() for line in file]
     for _device, place, kind, options, *_rest in mounts:
@@ -133,19 +133,20 @@ class Limited:
         os.rmdir(self.path)
 
     def counted(self) -> tuple[int, int]:
-        """(nr_periods, nr_throttled)."""
+        """Return (nr_periods, nr_throttled)."""
         with open(self.path + "/cpu.stat", encoding="ascii") as file:
             values = dict(line.split() for line in file)
         return int(values["nr_periods"]), int(values["nr_throttled"])
 
     def lost(self) -> int:
-        """The nanoseconds that its CPUs were throttled, in sum."""
+        """Return the nanoseconds that its CPUs were throttled, in sum."""
         with open(self.path + "/cpu.stat", encoding="ascii") as file:
             values = dict(line.split() for line in file)
         return int(values["throttled_time"]) if self.version == 1 else 1000 * int(values["throttled_usec"])
 
     def start(self, begins: Sequence[int], until: int, cpus: Sequence[int]) -> int:
-        """A process that works a share of each burst, and answers at `until`; the end of the pipe with its answer."""
+        """Return a process that works a share of each burst, and answers at `until`; the end of the pipe with its
+        answer."""
         answer, end = os.pipe()
         process = os.fork()
         if not process:
@@ -212,7 +213,7 @@ def _spin(work: int) -> None:
 
 
 def _begins(setting: Setting, bursts: int, chance: random.Random) -> list[int]:
-    """When the bursts begin: after random pauses, so that each part of a period gets as many of them.
+    """Return when the bursts begin: after random pauses, so that each part of a period gets as many of them.
 
     A pause that is always the same would lock the phase.
     """
@@ -279,7 +280,8 @@ def measure_steady(setting: Setting, seconds: float, cpus: Sequence[int]) -> Ste
 def _in_one_cgroup(
     setting: Setting, bursts: int, chance: random.Random, cpus: Sequence[int]
 ) -> tuple[list[tuple[int, int, int]], tuple[int, int]]:
-    """Of each burst the latency, its CPU time and that of all others until the next one; periods, throttled ones."""
+    """Return of each burst the latency, its CPU time and that of all others until the next one; periods, throttled
+    ones."""
     with Limited(setting) as cgroup:
         *begins, end = _begins(setting, bursts, chance)
         pipes = [cgroup.start(begins, end + 20 * MS, cpus) for _thread in range(setting.threads)]
@@ -302,7 +304,7 @@ def _in_one_cgroup(
 
 
 def _busy() -> int:
-    """The nanoseconds that the CPUs of this machine have run, or were kept from running by other machines."""
+    """Return the nanoseconds that the CPUs of this machine have run, or were kept from running by other machines."""
     with open("/proc/stat", encoding="ascii") as file:
         times = [int(field) for field in file.readline().split()[1:9]]
     return (sum(times) - times[3] - times[4]) * 10 * MS

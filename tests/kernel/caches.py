@@ -46,7 +46,7 @@ def write(place: Path, text: str) -> None:
 
 
 def divided(model: Mounted, name: str, exclusive: str = "1,9", **wish: Any) -> None:
-    """A platform whose exclusive CPUs have a part of the caches."""
+    """Make a platform whose exclusive CPUs have a part of the caches."""
     begin(model, Case(PLATFORMS[name], [], [], []))
     own = set(CPUSet.parse(exclusive))
     give(model.root, own, set(PLATFORMS[name].online) - own)

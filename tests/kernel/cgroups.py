@@ -21,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support.cpus_of_machine impo
 
 
 def why_not() -> str:
-    """Why no cpuset of v1 can be made here; empty when it can."""
+    """Return why no cpuset of v1 can be made here; empty when it can."""
     if os.geteuid() != 0:
         return "only root can make cgroups"
     try:
@@ -71,23 +71,23 @@ class Cgroups:
     # --- sets by the tests' numbers ---------------------------------------------------------------
 
     def real(self, text: str) -> CPUSet:
-        """This machine's CPUs for a test's."""
+        """Return this machine's CPUs for those of a test."""
         return CPUSet(self.cpus[number] for number in CPUSet.parse(text))
 
     def path(self, path: str) -> str:
-        """The path in the hierarchy."""
+        """Return the path in the hierarchy."""
         return "/".join(filter(None, (self.top, path)))
 
     def place(self, path: str, name: str = "") -> str:
-        """The path in the file system."""
+        """Return the path in the file system."""
         return self.hierarchy.place(self.path(path), name)
 
     def told(self, cpus: CPUSet) -> str:
-        """A test's numbers of this machine's CPUs."""
+        """Return a test's numbers of this machine's CPUs."""
         return str(CPUSet(self.cpus.index(cpu) for cpu in cpus))
 
     def sets(self) -> dict[str, str]:
-        """What each cgroup below has."""
+        """Return what each cgroup below has."""
         return {
             path[len(self.top) + 1 :]: self.told(self.hierarchy.read(path).effective_cpus)
             for path in self.hierarchy.cgroups(self.top)
@@ -122,14 +122,14 @@ class Cgroups:
         return ""
 
     def start(self, path: str) -> subprocess.Popen[bytes]:
-        """A process in a cgroup."""
+        """Return a process in a cgroup."""
         process = subprocess.Popen(["sleep", "600"])
         self.processes.append(process)
         assert self.write_text(path, "cgroup.procs", str(process.pid)) == ""
         return process
 
     def allowed(self, process: subprocess.Popen[bytes]) -> str:
-        """Where the kernel lets a process run."""
+        """Return where the kernel lets a process run."""
         with open("/proc/%d/status" % process.pid, encoding="ascii") as status:
             line = next(line for line in status if line.startswith("Cpus_allowed_list:"))
         return self.told(CPUSet.parse(line.split()[1]))

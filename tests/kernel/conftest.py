@@ -17,7 +17,7 @@ from .cgroups import Cgroups, why_not
 
 @pytest.fixture
 def cgroups() -> Iterator[Cgroups]:
-    """A cgroup with two CPUs and what a test makes below it."""
+    """Yield a cgroup with two CPUs and what a test makes below it."""
     reason = why_not()
     if reason:
         pytest.skip(reason)
@@ -27,5 +27,5 @@ def cgroups() -> Iterator[Cgroups]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
-    """A model of resctrl, mounted in the tree of a saved node."""
+    """Yield a model of resctrl, mounted in the tree of a saved node."""
     yield from mounted(tmp_path_factory.mktemp("node"))

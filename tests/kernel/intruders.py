@@ -107,7 +107,7 @@ class Seen(NamedTuple):
         return dict(row)
 
     def accused(self) -> list[tuple[str, str]]:
-        """Who makes the verdict, by kind and name; the hypervisor is nobody that a scene could keep off."""
+        """Return who makes the verdict, by kind and name; the hypervisor is nobody that a scene could keep off."""
         return [(part["kind"], part["name"]) for part in self.row["by"] if part["disturbs"] and part["kind"] != "steal"]
 
 
@@ -163,7 +163,7 @@ class Scene:
             self.remove_counter(path)
 
     def make(self, path: str, cpus: str) -> None:
-        """A cgroup more, in both hierarchies."""
+        """Make one more cgroup, in both hierarchies."""
         (CPUACCT / self.cgroups.path(path)).mkdir()
         self.cgroups.make(path, cpus)
 
@@ -193,7 +193,7 @@ class Scene:
         self.cgroups.processes.clear()
 
     def start(self, path: str | None, *command: str, cpus: set[int] | None = None) -> subprocess.Popen[bytes]:
-        """A program in a cgroup, None: the topmost; it begins to work when go() says so."""
+        """Return a program in a cgroup, None: the topmost; it begins to work when go() says so."""
         process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
         self.cgroups.processes.append(process)
         places = [CPUACCT, Path(self.cgroups.hierarchy.mount)]
@@ -205,7 +205,7 @@ class Scene:
         return process
 
     def burn(self, path: str | None, duty: float, cpus: set[int] | None = None) -> None:
-        """A process that uses this part of a CPU."""
+        """Start a process that uses this part of a CPU."""
         self.start(path, sys.executable, "-S", "-c", BURN, str(duty), cpus=cpus)
 
     def go(self) -> None:
@@ -215,7 +215,7 @@ class Scene:
                 process.stdin.write(b"\n")
 
     def report(self, seconds: int) -> dict[str, Any]:
-        """What a sample says."""
+        """Return what a sample says."""
         node = Node(Tree(), str(self.directory / "config.yaml"), str(self.directory))
         return isolation_report(node, seconds, THRESHOLD)
 
@@ -244,7 +244,7 @@ class Scene:
                 self.cgroups.write(SHARED_PATH, "0")
 
     def foreign(self) -> int:
-        """How long all but the container ran on its CPU, in nanoseconds."""
+        """Return how long all but the container ran on its CPU, in nanoseconds."""
         every, own = (
             int((directory / "cpuacct.usage_percpu").read_text().split()[self.cpu])
             for directory in (CPUACCT, CPUACCT / self.cgroups.path(OWN_PATH))
@@ -269,33 +269,33 @@ class Intruder(NamedTuple):
 
 
 def started(scene: Scene) -> int:
-    """How long the process ran that was started last."""
+    """Return how long the process ran that was started last."""
     return _run_time(scene.cgroups.processes[-1].pid)
 
 
 def workers(scene: Scene) -> int:
-    """How long the kernel workers of the CPU ran."""
+    """Return how long the kernel workers of the CPU ran."""
     start = "kworker/%d:" % scene.cpu
     return sum(_run_time(pid) for pid, name in quiet.names() if name.startswith(start))
 
 
 def scanned(_scene: Scene) -> int:
-    """How long the kernel thread ran that looks for equal pages."""
+    """Return how long the kernel thread ran that looks for equal pages."""
     return _run_time(quiet.kernel_thread("ksmd"))
 
 
 def soft_interrupts(scene: Scene) -> int:
-    """How long soft interrupts took on the CPU."""
+    """Return how long soft interrupts took on the CPU."""
     return _ticks(scene)[6] * 10_000_000
 
 
 def interrupts(scene: Scene) -> int:
-    """How long all interrupts took on the CPU."""
+    """Return how long all interrupts took on the CPU."""
     return sum(_ticks(scene)[5:7]) * 10_000_000
 
 
 def _ticks(scene: Scene) -> list[int]:
-    """Of the CPU, the numbers of /proc/stat."""
+    """Return the CPU's numbers in /proc/stat."""
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         if line.startswith("cpu%d " % scene.cpu):
             return [int(number) for number in line.split()[1:]]
@@ -363,7 +363,7 @@ ATTEMPTS = 8
 
 
 def wrong_with(seen: Seen, intruder: Intruder | None) -> str | None:
-    """What is wrong with the answer; empty: nothing; None: the scene was not what it should be."""
+    """Return what is wrong with the answer; empty: nothing; None: the scene was not what it should be."""
     row = seen.row
     what = "%s, %s; really foreign %.2f %%, taken %.2f %%" % (row["verdict"], row["by"][:4], seen.foreign, seen.taken)
     if intruder is None:
@@ -379,7 +379,7 @@ def wrong_with(seen: Seen, intruder: Intruder | None) -> str | None:
 
 
 def settle(scene: Scene, owner: float, intruder: Intruder | None) -> tuple[str | None, int]:
-    """What wrong_with() says of a scene, and how often it had to be played again."""
+    """Return what wrong_with() says of a scene, and how often it had to be played again."""
     for attempt in range(ATTEMPTS):
         wrong = wrong_with(scene.play(owner, intruder), intruder)
         if wrong is not None:
@@ -388,7 +388,7 @@ def settle(scene: Scene, owner: float, intruder: Intruder | None) -> tuple[str |
 
 
 def why_no_scenes() -> str:
-    """Why no scene can be played here; empty where it can."""
+    """Return why no scene can be played here; empty where it can."""
     reason = why_not()
     if not reason and not (CPUACCT / "cpuacct.usage_percpu").exists():
         return "no cpuacct controller of cgroup v1"

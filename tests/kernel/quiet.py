@@ -26,14 +26,14 @@ WORKQUEUES = Path("/sys/devices/virtual/workqueue/cpumask")
 
 
 def names() -> Iterator[tuple[int, str]]:
-    """The processes with their names; not what the kernel adds to those of its workers."""
+    """Yield the processes with their names; not what the kernel adds to those of its workers."""
     for path in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):
             yield int(path.parent.name), path.read_text(errors="replace").rstrip("\n")
 
 
 def kernel_thread(wanted: str) -> int:
-    """The process id of a kernel thread; 0 where there is none."""
+    """Return the process id of a kernel thread; 0 where there is none."""
     return next((pid for pid, name in names() if name == wanted), 0)
 
 
@@ -48,7 +48,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def is_kernel_thread(pid: str) -> bool:
-    """Whether the kernel has made a process, or it has ended."""
+    """Return whether the kernel has made a process, or it has ended."""
     try:
         fields = Path("/proc/%s/stat" % pid).read_bytes().rpartition(b") ")[2].split()
     except OSError:

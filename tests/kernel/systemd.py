@@ -62,7 +62,7 @@ _NAMESPACES = ("unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc", "--f
 
 
 def why_not() -> str:
-    """Why no systemd can be started here; empty where it can."""
+    """Return why no systemd can be started here; empty where it can."""
     if not SYSTEMD.exists():
         return "no systemd"
     if "overlay" not in Path("/proc/filesystems").read_text().split():
@@ -72,7 +72,7 @@ def why_not() -> str:
 
 
 def run_under_systemd(place: Path, units: Mapping[str, str], script: str) -> str:
-    """What a script says that is run where these units are known. `place`/shared is seen as SHARED."""
+    """Return what a script says that is run where these units are known. `place`/shared is seen as SHARED."""
     (place / "shared").mkdir(exist_ok=True)
     (place / "shared" / "trial.sh").write_text(script)
     (place / "units").mkdir()

@@ -25,7 +25,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.resctrl.shapes impo
 
 
 def refused(place: Path, text: str) -> str:
-    """What last_cmd_status says after a write."""
+    """Return what last_cmd_status says after a write."""
     with pytest.raises(OSError, match="Invalid argument"):
         write(place, text)
     return (place.parent / "info/last_cmd_status").read_text()

@@ -77,7 +77,7 @@ class Machine:
         return str(Hierarchy(Tree()).online_cpus().take(len(Hierarchy(Tree()).online_cpus()) - 1))
 
     def start(self, path: str, shares: int) -> None:
-        """A container with a process."""
+        """Start a container with one process."""
         for top in self.tops:
             at = top
             for part in ("", *path.split("/")):
@@ -93,7 +93,7 @@ class Machine:
             (top / path / "cgroup.procs").write_text("%d" % process.pid)
 
     def end(self, path: str) -> None:
-        """It ends, with its pod."""
+        """End a container, with its pod."""
         process = self.processes.pop(path)
         process.kill()
         process.wait()
@@ -102,12 +102,12 @@ class Machine:
             os.rmdir((top / path).parent)
 
     def allowed(self, path: str) -> str:
-        """Where the kernel lets its process run."""
+        """Return where the kernel lets its process run."""
         status = Path("/proc/%d/status" % self.processes[path].pid).read_text()
         return next(line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list:"))
 
     def said(self, uid: str) -> dict[str, Any]:
-        """What the file of its container says."""
+        """Return what the file of its container says."""
         data: dict[str, Any] = json.loads((self.place / "cpus" / uid / "app.json").read_text())
         return data
 

@@ -39,7 +39,7 @@ SETS = {
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The logs of containers, which this machine has none of, tell the names."""
+    """Give containers the names that their logs would tell; this machine has no such logs."""
     containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
     monkeypatch.setattr(crictl, "logged_containers", lambda _tree: containers)
 
@@ -55,7 +55,7 @@ def enforced(cgroups: Cgroups) -> Enforcement:
 
 
 def told(cgroups: Cgroups) -> dict[str, tuple[str, str]]:
-    """{what differs: (wanted, found)}, in the tests' numbers of CPUs."""
+    """Return {what differs: (wanted, found)}, in the tests' numbers of CPUs."""
     return {
         row["subject"].replace(cgroups.top + "/", ""): (
             cgroups.told(CPUSet.parse(row["wanted"])),
@@ -66,7 +66,7 @@ def told(cgroups: Cgroups) -> dict[str, tuple[str, str]]:
 
 
 def kubelet(cgroups: Cgroups, directory: Path) -> Node:
-    """This machine with a kubelet whose cgroups are those of the test."""
+    """Return this machine with a kubelet whose cgroups are those of the test."""
     (directory / "config.yaml").write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n" % cgroups.top
     )

@@ -59,7 +59,7 @@ class Machine:
             os.makedirs(place, exist_ok=True)
 
     def places(self) -> list[str]:
-        """The cgroups of the pod."""
+        """Return the cgroups of the pod."""
         return sorted({hierarchy.place(self.pod) for hierarchy in self.hierarchies.values()})
 
     def work(self, in_pod: bool) -> None:
@@ -77,7 +77,7 @@ class Machine:
         assert process.stdout.readline() == "done\n"
 
     def look(self) -> dict[str, Any]:
-        """What the module says of the host."""
+        """Return what the module says of the host."""
         parameters: dict[str, Any] = {
             "config_path": str(self.directory / "config.yaml"),
             "kubelet_root": str(self.directory),

@@ -55,7 +55,7 @@ def changeable() -> Iterator[None]:
 
 @contextmanager
 def written(setting: KernelSetting, text: str) -> Iterator[None]:
-    """While the kernel has another value."""
+    """Give the kernel another value during the context."""
     path = Path(setting.path)
     path.write_text(text + "\n", "ascii")
     try:

@@ -49,7 +49,7 @@ def settings() -> list[KernelSetting]:
 
 
 def why_not() -> str:
-    """Why none of it can be written here; empty when it can."""
+    """Return why none of it can be written here; empty when it can."""
     if os.geteuid():
         return "only root can write the kernel's settings"
     if len(run.online_cpus(TREE)) < 2:
@@ -62,7 +62,7 @@ def why_not() -> str:
 
 @pytest.fixture(autouse=True)
 def machine() -> Iterator[dict[str, str]]:
-    """What the machine's settings hold, {path: text}, which they hold again in the end."""
+    """Yield what the machine's settings hold, {path: text}, which they hold again in the end."""
     if why_not():
         pytest.skip(why_not())
     with alone():
@@ -113,12 +113,12 @@ def reserved() -> CPUSet:
 
 
 def outside() -> list[str]:
-    """What can be moved and may still run elsewhere."""
+    """Return what can be moved and may still run elsewhere."""
     return [found.name for found in settings() if not found.problem and found.cpus and found.cpus - reserved()]
 
 
 def handled() -> dict[str, int]:
-    """How often each interrupt was handled, by its file."""
+    """Return how often each interrupt was handled, by its file."""
     lines = Path("/proc/interrupts").read_text().splitlines()
     cpus = len(lines[0].split())
     rows = (line.split() for line in lines[1:])
@@ -130,7 +130,7 @@ def handled() -> dict[str, int]:
 
 
 def elsewhere_since(before: Mapping[str, int]) -> list[str]:
-    """The interrupts that are not handled on the reserved CPUs: one moves when it comes for the next time."""
+    """Return the interrupts that are not handled on the reserved CPUs: one moves when it comes for the next time."""
     time.sleep(0.3)
     now = handled()
     return [

@@ -42,13 +42,15 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the module with these arguments as Ansible does, as a process; in the end nothing of it may be there."""
+    """Yield a function that starts the module with these arguments as Ansible does, as a process; in the end nothing
+    of it may be there."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(
         check: bool = False, affinity: CPUSet | None = None, below: bool = False, **arguments: Any
     ) -> subprocess.Popen[str]:
-        """below: whether the process that is started is one that starts the module and waits for it."""
+        """Start the module. below: whether the process that is started is one that starts the module and waits for
+        it."""
         given = {"runs": 1, "units": 10, "seed": 1, "allow_pods": True, "_ansible_check_mode": check, **arguments}
         file = tmp_path / ("arguments-%d.json" % len(started))
         file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": given}), encoding="utf-8")
@@ -86,13 +88,13 @@ def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def left() -> list[str]:
-    """What there is of a benchmark on this machine: cgroups, with their processes, and the lock."""
+    """Return what there is of a benchmark on this machine: cgroups, with their processes, and the lock."""
     cgroups = BenchmarkCgroups(Tree("/")).leftovers()
     return [*cgroups, *processes(), *([LOCK] if os.path.exists(LOCK) else [])]
 
 
 def processes() -> list[str]:
-    """Processes in the cgroups of a benchmark."""
+    """Return processes in the cgroups of a benchmark."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cgroup"):
         try:

@@ -76,7 +76,7 @@ for _request in range(3):
 
 @pytest.fixture
 def quota(cgroups: Cgroups) -> Iterator[Path]:
-    """A cgroup that may use 5 ms of CPU in each period of 100 ms, as a container with such a limit."""
+    """Yield a cgroup that may use 5 ms of CPU in each period of 100 ms, as a container with such a limit."""
     place = Path("/sys/fs/cgroup/cpu", cgroups.top)
     if not os.access(place.parent / "cpu.cfs_quota_us", os.W_OK):
         pytest.skip("there is no cpu controller of cgroup v1 here")
@@ -91,7 +91,7 @@ def quota(cgroups: Cgroups) -> Iterator[Path]:
 
 
 def throttled(place: Path) -> int:
-    """In how many periods the kernel made a cgroup wait."""
+    """Return in how many periods the kernel made a cgroup wait."""
     lines = (place / "cpu.stat").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("nr_throttled "))
 

@@ -85,7 +85,7 @@ exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all$capabilities" "
 
 @pytest.fixture
 def security() -> dict[str, Any]:
-    """What the manifest says of the container's rights."""
+    """Return what the manifest says of the container's rights."""
     items = yaml.safe_load(MANIFEST.read_text("utf-8"))["items"]
     (daemon_set,) = (item for item in items if item["kind"] == "DaemonSet")
     found: dict[str, Any] = daemon_set["spec"]["template"]["spec"]["containers"][0]["securityContext"]
@@ -93,7 +93,7 @@ def security() -> dict[str, Any]:
 
 
 def tried(directory: Path, capabilities: list[str]) -> tuple[dict[str, str], str]:
-    """What became of each try, and the text of the node's process afterwards."""
+    """Return what became of each try, and the text of the node's process afterwards."""
     secret = directory / "secret"
     secret.write_text("a key", encoding="ascii")
     secret.chmod(0o600)

@@ -92,7 +92,7 @@ class Place:
         return process.pid
 
     def path(self, path: str) -> str:
-        """The path in the hierarchy."""
+        """Return the path in the hierarchy."""
         return "%s/%s" % (self.name, path)
 
     def write(self, path: str, cpus: str) -> None:
@@ -127,7 +127,7 @@ def place() -> Iterator[Place]:
 
 
 def allowed(pid: int) -> str:
-    """The CPUs that a process runs on, as the kernel says."""
+    """Return the CPUs that a process runs on, as the kernel says."""
     for line in Path("/proc/%d/status" % pid).read_text().splitlines():
         name, _colon, value = line.partition(":")
         if name == "Cpus_allowed_list":
@@ -136,7 +136,7 @@ def allowed(pid: int) -> str:
 
 
 def kubelet_files(directory: Path, place: Place, state: State = STATE) -> Node:
-    """This machine with a kubelet whose cgroups are those of the test."""
+    """Return this machine with a kubelet whose cgroups are those of the test."""
     (directory / "config.yaml").write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupRoot: /%s\n" % place.name
     )
@@ -146,7 +146,7 @@ def kubelet_files(directory: Path, place: Place, state: State = STATE) -> Node:
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The logs of containers, which this machine has none of, tell the names."""
+    """Give containers the names that their logs would tell; this machine has no such logs."""
     containers = {OWN: LoggedContainer("shop/db-0", "server"), SHARED: LoggedContainer("shop/web-1", "app")}
     monkeypatch.setattr(crictl, "logged_containers", lambda _tree: containers)
 
@@ -159,7 +159,7 @@ def results(answer: ReconcileResult) -> list[str]:
 
 
 def compared(node: Node) -> tuple[str, str]:
-    """How many containers are different by the report, and what the first one has."""
+    """Return how many containers are different by the report, and what the first one has."""
     observed, _notes = container_cpus.observe(node.tree, cgroup_root_of(node.configuration()))
     assert observed is not None
     said = readable(node.checkpoint())

@@ -78,7 +78,7 @@ pytestmark = [
 
 
 def one_pass(place: Path, hides: str, **settings: str) -> tuple[int, str, str]:
-    """One pass of the reconcile program on this machine: its status, what it says, and its figures."""
+    """Return one pass of the reconcile program on this machine: its status, what it says, and its figures."""
     program, figures = place / "program.pyz", place / "cpu.prom"
     program.write_bytes(build(reconcile_program.PROGRAM, sys.executable))
     given = {"root": "/", "use_runtime": False, "textfile": str(figures), **settings}
@@ -92,7 +92,7 @@ def one_pass(place: Path, hides: str, **settings: str) -> tuple[int, str, str]:
 
 @contextmanager
 def kubelet() -> Iterator[int]:
-    """A process of root that says it is one, and is no service."""
+    """Yield a process of root that says it is one, and is no service."""
     with subprocess.Popen(["kubelet", "60"], executable="/bin/sleep") as process:
         try:
             yield process.pid

@@ -64,7 +64,7 @@ class Machine:
         self.write(path, "cgroup.procs", process.pid)
 
     def run_idle(self, path: str) -> None:
-        """A process that sleeps already: to start, it needs a CPU, too."""
+        """Run a process, and wait until it sleeps: to start, it needs a CPU, too."""
         self.run(path, ["sleep", "60"])
         stat = Path("/proc/%d/wchan" % self.processes[-1].pid)
         for _attempt in range(200):

@@ -56,7 +56,7 @@ def plan_all(cgroups: Cgroups, wanted: Mapping[str, str]) -> WritePlan:
 
 
 def refusal(cgroups: Cgroups, path: str, value: CPUSet) -> str:
-    """Why we would not write this; empty when we would."""
+    """Return why we would not write this; empty when we would."""
     try:
         plan(cgroups, {path: value})
     except RefusedError as error:

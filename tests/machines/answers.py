@@ -304,7 +304,7 @@ json_values = st.recursive(
 
 
 def _changed(part: Any) -> st.SearchStrategy[Any]:
-    """The part with any value in place of one or several of those in it."""
+    """Return the part with any value in place of one or several of those in it."""
     if isinstance(part, dict):
         return st.fixed_dictionaries({}, optional={key: _changed(value) for key, value in part.items()})
     if isinstance(part, list):
@@ -349,14 +349,14 @@ def result(
     waivers: Any = (),
     looks: Any = None,
 ) -> Result:
-    """What a look gave; without an answer that of a node with drift."""
+    """Return what a look gave; without an answer that of a node with drift."""
     return Result(
         host, looked_at, ANSWER if answer is None else answer, running or {}, list(waivers), looks or {}, "", True
     )
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """All texts in a value, also the keys."""
+    """Yield all texts in a value, also the keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -371,7 +371,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def can_be_shown(text: str) -> bool:
-    """Whether it has nothing that a terminal or a browser obeys, and is not too long."""
+    """Return whether it has nothing that a terminal or a browser obeys, and is not too long."""
     return len(text) <= LONGEST and not any(
         unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
         for character in text

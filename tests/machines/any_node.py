@@ -126,7 +126,7 @@ MEMORY_STATES = st.sampled_from([None, None, None, b'{"policyName":"None"}', b'{
 
 
 def some_fields(most: int) -> st.SearchStrategy[dict[str, Any]]:
-    """A few fields: with many, nearly always one is wrong."""
+    """Return a few fields: with many, nearly always one is wrong."""
     names = st.lists(st.sampled_from(sorted(FIELDS)), max_size=most, unique=True)
     return names.flatmap(lambda chosen: st.fixed_dictionaries({name: FIELDS[name] for name in chosen}))
 

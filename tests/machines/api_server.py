@@ -68,7 +68,7 @@ class APIServer(ThreadingHTTPServer):
 
 @contextmanager
 def serve(*objects: Object) -> Iterator[APIServer]:
-    """An API server that has these objects, and listens until the end."""
+    """Yield an API server that has these objects, and listens until the end."""
     server = APIServer()
     server.add(*objects)
     with listening(server):
@@ -76,7 +76,7 @@ def serve(*objects: Object) -> Iterator[APIServer]:
 
 
 def _collection(given: Object) -> str:
-    """The path of the collection that an object belongs to."""
+    """Return the path of the collection that an object belongs to."""
     for base, resources in _RESOURCES.items():
         for plural, (kind, is_in_namespace) in resources.items():
             if kind == given["kind"] and base.endswith("/" + given["apiVersion"]):
@@ -86,7 +86,7 @@ def _collection(given: Object) -> str:
 
 
 def _merged(before: Any, patch: Any) -> Any:
-    """A merge patch; a strategic one of what the tests change is the same."""
+    """Return a merge patch; a strategic one of what the tests change is the same."""
     if not isinstance(patch, dict):
         return patch
     kept = dict(before) if isinstance(before, dict) else {}
@@ -99,7 +99,7 @@ def _merged(before: Any, patch: Any) -> Any:
 
 
 def _discovered(path: str) -> Object | None:
-    """What tells a client which resources there are; None where the path is none of that."""
+    """Return what tells a client which resources there are; None where the path is none of that."""
     if path == "/version":
         return {"major": "1", "minor": "33", "gitVersion": "v1.33.0"}
     if path == "/api":
@@ -123,7 +123,7 @@ def _discovered(path: str) -> Object | None:
 
 
 def _is_selected(found: Object, query: dict[str, list[str]]) -> bool:
-    """Whether an object is one of those that the selectors of a query name, with = and != only."""
+    """Return whether an object is one of those that the selectors of a query name, with = and != only."""
     labels = found["metadata"].get("labels", {})
     for parameter, value_of in (("labelSelector", labels.get), ("fieldSelector", lambda name: _field(found, name))):
         for requirement in filter(None, ",".join(query.get(parameter, [])).split(",")):
@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is that of the base class
-        """Nothing: what changes is in the server's `changes`."""
+        """Log nothing: what changes is in the server's `changes`."""
 
     def do_GET(self) -> None:
         path, objects = self._path(), self.server.objects
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         return path.rpartition("/")[2] in {plural for resources in _RESOURCES.values() for plural in resources}
 
     def _selected(self, path: str) -> list[str]:
-        """The paths of the objects of a collection, or of one in all namespaces, that the query selects."""
+        """Return the paths of the objects of a collection, or of one in all namespaces, that the query selects."""
         query, (base, _slash, plural) = parse_qs(urlsplit(self.path).query), path.rpartition("/")
         return [
             name
@@ -201,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         ]
 
     def _objects(self) -> dict[str, Object]:
-        """What a request may change: the server's objects, or of one that is only tried (dryRun), a copy."""
+        """Return what a request may change: the server's objects, or of one that is only tried (dryRun), a copy."""
         if "dryRun" in parse_qs(urlsplit(self.path).query):
             return dict(self.server.objects)
         with self.server.lock:

@@ -100,7 +100,7 @@ class CPUFiles(NamedTuple):
 
 
 def cpu_mount(style: Style) -> str:
-    """Where a node with these mounts has the cpu controller: beside v1 that is v1, wherever cpusets are."""
+    """Return where a node with these mounts has the cpu controller: beside v1 that is v1, wherever cpusets are."""
     return USUAL if style is V2 else USUAL + "/cpu,cpuacct"
 
 
@@ -221,7 +221,7 @@ QOS_DIRECTORIES = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "be
 
 
 def pod_path(driver: str, uid: str, qos_class: str) -> str:
-    """The cgroup of a pod below the kubelet's own."""
+    """Return the cgroup of a pod below the kubelet's own."""
     qos = QOS_DIRECTORIES[qos_class]
     if driver == CGROUPFS:
         return "/".join(filter(None, ("kubepods", qos, "pod" + uid)))
@@ -230,7 +230,7 @@ def pod_path(driver: str, uid: str, qos_class: str) -> str:
 
 
 def container_files(driver: str, runtime: str, pod: str, container: str, cpus: str) -> dict[str, Files]:
-    """The cgroups of a container below its pod's, and what the runtime puts beside them."""
+    """Return the cgroups of a container below its pod's, and what the runtime puts beside them."""
     name, inner = CONTAINER_NAMES[runtime, driver]
     path = "%s/%s" % (pod, name % container)
     process = (int(container[:6], 16),)
@@ -264,7 +264,7 @@ class Listed(NamedTuple):
 
 
 def read_listed(text: str) -> list[Listed]:
-    """Containers, one a line: the pod's UID and QoS class, namespace and name, the container, its CPUs.
+    """Return containers, one a line: the pod's UID and QoS class, namespace and name, the container, its CPUs.
 
     Raises InputError, which names the line.
     """

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 
 def lines_run(call: Callable[[], object]) -> int:
-    """How many lines of Python a call runs. What is done in C within one of them counts as that line."""
+    """Return how many lines of Python a call runs. What is done in C within one of them counts as that line."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

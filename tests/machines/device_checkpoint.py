@@ -17,7 +17,8 @@ GPU = "nvidia.com/gpu"
 def device_state(
     registered: Mapping[str, list[str]], *entries: tuple[str, Mapping[str, list[str]]], container: str = "c"
 ) -> bytes:
-    """What a kubelet writes: (pod UID, {NUMA node: devices}) of each container, which was also given a password."""
+    """Return what a kubelet writes: (pod UID, {NUMA node: devices}) of each container, which was also given a
+    password."""
     rows = [
         {"PodUID": uid, "ContainerName": container, "ResourceName": GPU, "DeviceIDs": ids, "AllocResp": "aHVudGVyMg=="}
         for uid, ids in entries

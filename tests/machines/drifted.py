@@ -40,7 +40,7 @@ def state(default: str, **containers: str) -> bytes:
 
 
 def starts_of(configuration: KubeletConfiguration, wanted: Mapping[str, Any], host: Host) -> Starts:
-    """What is predicted of a kubelet that has this file and nothing else, also where that cannot be read."""
+    """Return what is predicted of a kubelet that has this file and nothing else, also where that cannot be read."""
     try:
         planned = plan_settings(wanted, configuration, host.minor).configuration
     except ConfigurationError:
@@ -52,7 +52,7 @@ def starts_of(configuration: KubeletConfiguration, wanted: Mapping[str, Any], ho
 def told(
     wanted: Mapping[str, Any], text: str | None = STATIC, checkpoint: bytes | None = None, machine: str = "1s4c2t"
 ) -> dict[str, Any]:
-    """The report of a node; `text` is None for one without a kubelet."""
+    """Return the report of a node; `text` is None for one without a kubelet."""
     topology = parse_name(machine).topology()
     host = Host(kubelet_view(topology))
     if text is None:

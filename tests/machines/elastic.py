@@ -171,12 +171,12 @@ class ElasticNode:
     # --- what is there -----------------------------------------------------------------------------------------
 
     def sets(self) -> dict[str, str]:
-        """{pod: what the kernel lets its container use}"""
+        """Return {pod: what the kernel lets its container use}"""
         hierarchy = Hierarchy(Tree(str(self.root)))
         return {uid: str(hierarchy.effective_cpus(pod.cgroup)) for uid, pod in self.pods.items()}
 
     def masks(self) -> dict[str, int]:
-        """The same as masks, also of sandboxes: "sandbox UID"."""
+        """Return the same as masks, also of sandboxes: "sandbox UID"."""
         hierarchy = Hierarchy(Tree(str(self.root)))
         found = {}
         for uid, pod in self.pods.items():
@@ -186,13 +186,13 @@ class ElasticNode:
         return found
 
     def file(self, uid: str) -> dict[str, Any]:
-        """What the file of a pod's container says."""
+        """Return what the file of a pod's container says."""
         text = (self.root / PUBLISHED / uid / "app.json").read_text()
         data: dict[str, Any] = json.loads(text)
         return data
 
     def quota(self, uid: str, of_pod: bool = False) -> str:
-        """The quota of a pod's container, or of the pod."""
+        """Return the quota of a pod's container, or of the pod."""
         pod = self.pods[uid]
         name = "cpu.cfs_quota_us" if self.style.version == 1 else "cpu.max"
         path = pod.path if of_pod else pod.cgroup
@@ -201,7 +201,7 @@ class ElasticNode:
     # --- passes ------------------------------------------------------------------------------------------------
 
     def agent(self, **settings: Any) -> Agent:
-        """A program that has just been started."""
+        """Return a program that has just been started."""
         wanted = {"policy": "dynamic", "period": "10s", "settle": "0s", **settings}
         return Agent(Tree(str(self.root)), read_settings(wanted), lambda: self.now, lambda: self.now, self._crictl)
 
@@ -209,7 +209,7 @@ class ElasticNode:
         return Crictl("crictl", endpoint, self._run)
 
     def _run(self, arguments: Sequence[str]) -> str:
-        """What the runtime says, as crictl prints it."""
+        """Return what the runtime says, as crictl prints it."""
         self.calls.append(arguments)
         command = arguments[1]
         if command == "ps":

@@ -50,7 +50,7 @@ class Foreign:
             os.link(self.journal, self.figures)
 
     def check(self, line: bytes) -> None:
-        """The figures are a file of root's with this line, and nothing else was touched."""
+        """Check that the figures are a file of root's with this line, and that nothing else was touched."""
         status = self.figures.lstat()
         assert stat.S_ISREG(status.st_mode)
         assert (stat.S_IMODE(status.st_mode), status.st_uid, status.st_nlink) == (0o644, os.geteuid(), 1)
@@ -59,7 +59,7 @@ class Foreign:
         self.check_journal()
 
     def check_journal(self) -> None:
-        """What is root's is as it was."""
+        """Check that root's journal is as it was."""
         assert os.listdir(self.journal.parent) == [self.journal.name]
         assert self.journal.read_bytes() == _JOURNAL
         assert stat.S_IMODE(self.journal.stat().st_mode) == 0o600

@@ -40,7 +40,7 @@ def write_node(root: Path, interrupts: int = 3, with_cpusets: bool = True) -> Pa
 
 
 def boot(root: Path, boot_id: str = "another") -> None:
-    """What a boot makes of the kernel's values; systemd has given its units what its files say."""
+    """Set the kernel's values as a boot does; systemd has given its units what its files say."""
     write_layers(root, ONLINE)
     write(root, "/proc/sys/net/core/rps_default_mask", "ff\n")
     write(root, BOOT, boot_id + "\n")

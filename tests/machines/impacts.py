@@ -28,7 +28,7 @@ def plan_of(
     version: str = "1.34.1",
     beside: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What rollout_info says of a node that goes from some settings, NONE, to others, WHOLE_CORES.
+    """Return what rollout_info says of a node that goes from some settings, NONE, to others, WHOLE_CORES.
 
     Nothing is done where both are equal.
     """
@@ -54,14 +54,14 @@ def plan_of(
 
 
 def node_of(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    """A node as the API server has it."""
+    """Return a node as the API server has it."""
     return {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}, "spec": spec}
 
 
 def pod_of(
     name: str, node: str, cpu: str = "", owner: tuple[str, str] | None = None, created: str = "", **spec: Any
 ) -> dict[str, Any]:
-    """A Guaranteed pod as the API server has it; without CPUs, one that asks for nothing."""
+    """Return a Guaranteed pod as the API server has it; without CPUs, one that asks for nothing."""
     resources = {"limits": {"cpu": cpu, "memory": "1Gi"}} if cpu else {}
     return {
         "metadata": {
@@ -77,12 +77,12 @@ def pod_of(
 
 
 def replica_set(name: str, deployment: str) -> dict[str, Any]:
-    """A ReplicaSet as the API server has it."""
+    """Return a ReplicaSet as the API server has it."""
     owners = [{"kind": "Deployment", "name": deployment, "controller": True}]
     return {"metadata": {"name": name, "namespace": "shop", "ownerReferences": owners}}
 
 
 def only_on(*names: str) -> dict[str, Any]:
-    """The affinity of a pod of a DaemonSet."""
+    """Return the affinity of a pod of a DaemonSet."""
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in names]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}

@@ -16,7 +16,7 @@ import pytest
 
 @contextmanager
 def in_cgroup(group: str, pid: int) -> Iterator[None]:
-    """A process in a cgroup of its own, in a hierarchy without any controller if there is one."""
+    """Yield a process in a cgroup of its own, in a hierarchy without any controller if there is one."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     named = [words[1] for words in mounts if words[2].startswith("cgroup")]
     named.sort(key=lambda place: not place.endswith(("/unified", "/systemd")))

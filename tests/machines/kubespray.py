@@ -35,13 +35,13 @@ _OF_ONE_FIELD = {
 
 
 def configuration(variables: Mapping[str, Any], in_kube_node: bool = True) -> str:
-    """The text of the file. in_kube_node: whether the host is in that group."""
+    """Return the text of the file. in_kube_node: whether the host is in that group."""
     sections = _sections({**DEFAULTS, **variables}, in_kube_node)
     return HEADER + "".join(yaml.safe_dump(section) for section in sections if section)
 
 
 def fields(variables: Mapping[str, Any], in_kube_node: bool = True) -> dict[str, Any]:
-    """The fields of the file; none may be there twice."""
+    """Return the fields of the file; none may be there twice."""
     found: dict[str, Any] = {}
     for section in _sections({**DEFAULTS, **variables}, in_kube_node):
         assert not set(section) & set(found), "%s is there twice" % ", ".join(set(section) & set(found))

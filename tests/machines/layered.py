@@ -21,7 +21,7 @@ FIXED = 25
 
 
 def write(root: Path, path: str, text: str | bytes) -> Path:
-    """A file of a node, and the directories above it."""
+    """Return a file of a node, and the directories above it."""
     file = root / path.lstrip("/")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
@@ -29,7 +29,7 @@ def write(root: Path, path: str, text: str | bytes) -> Path:
 
 
 def write_layers(root: Path, online: str, cpus: str = "", interrupts: int = 3, workqueues: int = 1) -> None:
-    """Layers that have these CPUs, by default all. Interrupt FIXED is managed by the kernel, and is for all."""
+    """Write layers that have these CPUs, by default all. Interrupt FIXED is managed by the kernel, and is for all."""
     cpus = cpus or online
     mask = CPUSet.parse(cpus).to_mask() + "\n"
     write(root, "/sys/devices/system/cpu/online", online + "\n")
@@ -59,7 +59,7 @@ def write_layers(root: Path, online: str, cpus: str = "", interrupts: int = 3, w
 
 
 def write_slices(root: Path, online: str, slices: Mapping[str, str | None]) -> None:
-    """Cgroups of v2 at the top of the hierarchy: {name: its CPUs}, None for one without the controller."""
+    """Write cgroups of v2 at the top of the hierarchy: {name: its CPUs}, None for one without the controller."""
     mount = "/sys/fs/cgroup/"
     write(root, "/sys/devices/system/cpu/online", online + "\n")
     write(root, mount + "cgroup.controllers", "cpuset cpu memory\n")

@@ -26,7 +26,7 @@ ENTRY = "0123456789abcdef0123456789abcdef-%s.conf"
 
 
 def found_by(find: Callable[[Tree], Loader | None], tree: Tree) -> Loader:
-    """The loader of a node that has one."""
+    """Return the loader of a node that has one."""
     loader = find(tree)
     assert loader is not None
     return loader
@@ -44,7 +44,7 @@ def read(root: Path, path: str) -> bytes | None:
 
 
 def grub_cfg(line: str, default: str = "0") -> str:
-    """What grub-mkconfig makes of the arguments of one kernel."""
+    """Return what grub-mkconfig makes of the arguments of one kernel."""
     return (
         'if [ "${next_entry}" ] ; then\n   set default="${next_entry}"\nelse\n   set default="%s"\nfi\n'
         "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian' {\n\tlinux\t/boot/vmlinuz-6.1 root=/dev/vda ro %s\n}\n"
@@ -60,7 +60,8 @@ def grub(
     place: str = "/boot/grub/grub.cfg",
     program: str = "/usr/sbin/grub-mkconfig",
 ) -> Tree:
-    """GRUB; directory: the files in /etc/default/grub.d, None where its program does not read them."""
+    """Write a tree with GRUB, and return it. directory: the files in /etc/default/grub.d, None where its program
+    does not read them."""
     write(root, program, "#! /bin/sh\n" + (READS_DIRECTORY if directory is not None else ""))
     write(root, place, grub_cfg(line))
     if default is not None:
@@ -71,7 +72,7 @@ def grub(
 
 
 def bls(root: Path, entries: Mapping[str, str], environment: str = "saved_entry=\n") -> Tree:
-    """grubby; entries: the arguments by the version of the kernel."""
+    """Write a tree with grubby, and return it. entries: the arguments by the version of the kernel."""
     write(root, "/usr/sbin/grubby", "#!/bin/bash\n")
     write(root, "/boot/grub2/grubenv", "# GRUB Environment Block\n%s%s" % (environment, "#" * 40))
     for version, options in entries.items():
@@ -87,7 +88,7 @@ def systemd_boot(
     booted: str = "BOOT_IMAGE=x root=/dev/vda rw\n",
     loader: str = "timeout 3\n",
 ) -> Tree:
-    """systemd-boot; entries: the arguments by the version of the kernel."""
+    """Write a tree with systemd-boot, and return it. entries: the arguments by the version of the kernel."""
     write(root, "/usr/bin/kernel-install", "#!/bin/sh\n")
     write(root, "/efi/loader/loader.conf", loader)
     write(root, "/proc/cmdline", booted)

@@ -24,7 +24,7 @@ _CALLS = 200
 
 @contextmanager
 def nested(top: Path, levels: int = LEVELS, name: str = "d", file: str = "", content: str = "") -> Iterator[None]:
-    """A directory of that name, in it another one, and so on; removed in the end, as not even shutil can.
+    """Yield a directory of that name, in it another one, and so on; removed in the end, as not even shutil can.
 
     file: what each of them has with that content.
     """

@@ -99,7 +99,7 @@ def write_owned(root: Path, files: Mapping[str, str]) -> Tree:
 
 
 def spec(*lines: object) -> str:
-    """A CDI file of the DRA driver with these lines of environment."""
+    """Return a CDI file of the DRA driver with these lines of environment."""
     devices = [{"name": "claim-%d" % number, "containerEdits": {"env": [line]}} for number, line in enumerate(lines)]
     return json.dumps({"cdiVersion": "0.8.0", "kind": "dra.k8s.io/cpu", "devices": devices})
 

@@ -50,7 +50,7 @@ BACK = ChangeTerms("rollback")
 
 
 def had(tree: Tree, text: str | None, rollout: str = "one") -> None:
-    """The last change began with this configuration."""
+    """Write the journal of a last change that began with this configuration."""
     saved = SavedFile(None if text is None else (HEADER + text).encode("utf-8"), 0o644)
     write_journal(
         tree, RolloutJournal(CHANGING, {CONFIG: saved, CHECKPOINT: SavedFile(None)}, {"rollout": rollout}), LAST
@@ -58,5 +58,5 @@ def had(tree: Tree, text: str | None, rollout: str = "one") -> None:
 
 
 def memory_state(policy: str, reserved: int = 0) -> str:
-    """A first state, as the kubelet writes it."""
+    """Return a first state, as the kubelet writes it."""
     return first_memory_state(policy, reserved).decode("ascii")

@@ -38,7 +38,7 @@ def make_node(
     driver: str = saved.SYSTEMD,
     top: str | None = None,
 ) -> Path:
-    """A saved node with these containers, named by their ids, and their CPUs.
+    """Return a saved node with these containers, named by their ids, and their CPUs.
 
     above: the CPUs of the cgroups above them; top: of the topmost of these, if it has others.
     """
@@ -70,7 +70,7 @@ def node(root: Path) -> Node:
 
 
 def results(answer: ReconcileResult) -> dict[str, str]:
-    """{container: what became of it}"""
+    """Return {container: what became of it}"""
     return {row.container or row.id[:1]: row.result for row in answer.rows}
 
 
@@ -79,7 +79,7 @@ def whys(answer: ReconcileResult) -> dict[str, str]:
 
 
 def held(root: Path, container: str, style: saved.Style = saved.V1) -> str:
-    """What a container's cgroup holds."""
+    """Return what a container's cgroup holds."""
     found = (root / style.mount[1:]).glob("**/*%s.scope/cpuset.cpus" % container)
     return next(found).read_text().strip()
 

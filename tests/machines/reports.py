@@ -171,7 +171,7 @@ LOOKS: dict[str, Any] = {
 
 
 def finding(check: str = "policy-differs", **parts: Any) -> Any:
-    """A finding; for a check that is not in CHECKS its severity is to be given."""
+    """Return a finding; for a check that is not in CHECKS its severity is to be given."""
     return {
         "check": check,
         "severity": parts.get("severity") or CHECKS[check]["severity"],
@@ -189,7 +189,7 @@ def finding(check: str = "policy-differs", **parts: Any) -> Any:
 
 
 def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> Any:
-    """A node without findings."""
+    """Return a node without findings."""
     return {
         "host": host,
         "state": state,
@@ -209,7 +209,7 @@ def node(host: str = "worker-1", state: str = "clean", **parts: Any) -> Any:
 
 
 def group(**parts: Any) -> Any:
-    """A group of nodes of one shape, of four CPUs."""
+    """Return a group of nodes of one shape, of four CPUs."""
     cores = [{"core": [0, 2]}, {"core": [1, 3]}]
     return {
         "id": 0,
@@ -227,7 +227,8 @@ def group(**parts: Any) -> Any:
 
 
 def nodes_of_every_state() -> list[Any]:
-    """The worst first; with findings that are waived, new, in words, notes, and of a check that is not described."""
+    """Return the worst first; with findings that are waived, new, in words, notes, and of a check that is not
+    described."""
     in_words = {"subject": "checkpoint", "wanted": "", "found": "", "text": "the checksum is wrong"}
     refusal = {**in_words, "subject": "", "text": "running containers would lose CPUs", "remedy": ""}
     container = {
@@ -294,7 +295,7 @@ def nodes_of_every_state() -> list[Any]:
 
 
 def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> Any:
-    """A whole report, its summary counted from the nodes."""
+    """Return a whole report, its summary counted from the nodes."""
     chosen = nodes_of_every_state() if nodes is None else list(nodes)
     return {
         "schema_version": "1.0",
@@ -318,12 +319,12 @@ def report(nodes: Sequence[Mapping[str, Any]] | None = None, **parts: Any) -> An
 
 
 def gone(host: str, check: str, subject: str) -> Any:
-    """A finding of the baseline that is gone."""
+    """Return a finding of the baseline that is gone."""
     return {"host": host, "check": check, "subject": subject}
 
 
 def summary(nodes: Sequence[Mapping[str, Any]]) -> Any:
-    """The part `summary` of a report, as the contract of the report has it."""
+    """Return the part `summary` of a report, as the contract of the report has it."""
     rows: dict[str, dict[str, Any]] = {}
     for item in nodes:
         for check in dict.fromkeys(found["check"] for found in item["findings"]):
@@ -375,7 +376,8 @@ OF_THE_REPORT = frozenset(
 
 
 def hostile(texts: Iterable[str] = HOSTILE, keep: Iterable[str] = OF_THE_REPORT) -> Any:
-    """The report of every state with these texts, in turn, in place of all texts but those of the keys in `keep`."""
+    """Return the report of every state with these texts, in turn, in place of all texts but those of the keys in
+    `keep`."""
     endless, kept = cycle(texts), frozenset(keep)
 
     def changed(value: Any) -> Any:
@@ -398,7 +400,8 @@ hostile_texts = st.lists(st.one_of(st.text(max_size=20), st.sampled_from(HOSTILE
 
 
 def big(count: int, alike: bool = True) -> Any:
-    """A report of `count` nodes: 3 % have drift, 1 % cannot be read, and half have a note; alike: with equal values."""
+    """Return a report of `count` nodes: 3 % have drift, 1 % cannot be read, and half have a note; alike: with equal
+    values."""
     nodes = []
     note = finding(
         "reservation-splits-cores", subject="", wanted="", found="", text="the reservation 0-1 splits cores", remedy=""

@@ -30,13 +30,13 @@ def named(path: str) -> Runner:
 
 
 def task(name: str, shares: Mapping[int, float], cgroup: str = "", **more: Any) -> TaskTime:
-    """A task that is no kernel thread, and whose CPU was sampled, unless `more` says otherwise."""
+    """Return a task that is no kernel thread, and whose CPU was sampled, unless `more` says otherwise."""
     fields = {"kernel": False, "pid": 5, "tid": 5, "sure": False, **more}
     return TaskTime(name, fields["kernel"], fields["pid"], fields["tid"], cgroup, shares, fields["sure"])
 
 
 def stat_text(name: bytes, flags: int = 0, user: int = 3, system: int = 4, start: int = 77, cpu: int = 1) -> bytes:
-    """A task's file stat."""
+    """Return a task's file stat."""
     rest = ["0"] * 50
     for place, value in ((6, flags), (11, user), (12, system), (19, start), (36, cpu)):
         rest[place] = str(value)
@@ -45,7 +45,7 @@ def stat_text(name: bytes, flags: int = 0, user: int = 3, system: int = 4, start
 
 
 def sample(**more: Any) -> Sample:
-    """A machine on which nothing runs, but for `more`."""
+    """Return a machine on which nothing runs, but for `more`."""
     idle = Ticks(0, 0, 0, 1000, 0, 0, 0, 0)
     fields: dict[str, Any] = {
         "elapsed": ELAPSED,

@@ -26,7 +26,7 @@ class Secrets:
         self.given: list[str] = []
 
     def fill(self, text: str) -> str:
-        """A text with a secret in the place of each <*>; of <*/*> it has a slash."""
+        """Return a text with a secret in the place of each <*>; of <*/*> it has a slash."""
         return re.sub("<([^<>*]*[*][^<>]*)>", self._next, text)
 
     def _next(self, place: re.Match[str]) -> str:
@@ -232,7 +232,7 @@ def _write(root: Path, secrets: Secrets, files: dict[str, str], command_line: li
 
 
 def kubeadm(root: Path, secrets: Secrets) -> None:
-    """A kubelet of systemd's with containerd; its journals have copies of the files of both."""
+    """Write the files of a kubelet of systemd's with containerd; its journals have copies of the files of both."""
     config, containerd = "/var/lib/kubelet/config.yaml", "/etc/containerd/config.toml"
     journal = {config: CONFIGURATION, containerd: CONTAINERD, "/etc/containerd/conf.d/x.toml": CONTAINERD}
     journal.update({"/etc/default/kubelet": ENVIRONMENT, "/etc/strange": "<*>\n", "/etc/strange.toml": "<*>\n"})
@@ -263,7 +263,7 @@ def kubeadm(root: Path, secrets: Secrets) -> None:
 
 
 def rancher(name: str) -> Callable[[Path, Secrets], None]:
-    """k3s or RKE2, which configure containerd themselves."""
+    """Return a function that writes the files of k3s or RKE2, which configure containerd themselves."""
 
     def make(root: Path, secrets: Secrets) -> None:
         place = "/var/lib/rancher/%s/agent/etc" % name
@@ -298,7 +298,7 @@ def rancher(name: str) -> Callable[[Path, Secrets], None]:
 
 
 def eks(root: Path, secrets: Secrets) -> None:
-    """A kubelet of Amazon's."""
+    """Write the files of a kubelet of Amazon's."""
     config = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "password": "<*>"}
     config["staticPodURLHeader"] = {"A": ["<*>"]}  # type: ignore[assignment]
     files = {
@@ -313,7 +313,7 @@ def eks(root: Path, secrets: Secrets) -> None:
 
 
 def microk8s(root: Path, secrets: Secrets) -> None:
-    """A kubelet whose flags are lines of a file."""
+    """Write the files of a kubelet whose flags are lines of a file."""
     args = "# --token=<*>\n--root-dir=${SNAP_COMMON}/x\n--token=<*>\n--password\n<*>\n\"--api-key\" '<*>'\n<*>\n"
     template = "/var/snap/microk8s/current/args/containerd-template.toml"
     files = {"/var/snap/microk8s/current/args/kubelet": args, template: CONTAINERD}
@@ -321,7 +321,7 @@ def microk8s(root: Path, secrets: Secrets) -> None:
 
 
 def k0s(root: Path, secrets: Secrets) -> None:
-    """A worker whose token is a word of its own."""
+    """Write the files of a worker whose token is a word of its own."""
     files = {
         "/run/k0s/kubelet/config.yaml": FLOWING,
         "/etc/systemd/system/k0sworker.service": "[Service]\nExecStart=/usr/local/bin/k0s worker '<*>'\n",
@@ -331,7 +331,7 @@ def k0s(root: Path, secrets: Secrets) -> None:
 
 
 def crio(root: Path, secrets: Secrets) -> None:
-    """A kubelet with CRI-O."""
+    """Write the files of a kubelet with CRI-O."""
     files = {
         "/var/lib/kubelet/config.yaml": HEADER + "containerRuntimeEndpoint: unix:///var/run/crio/crio.sock\n",
         "/etc/crio/crio.conf": CRIO,

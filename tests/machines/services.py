@@ -23,7 +23,7 @@ DEFAULTS = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text("utf-8"))
 
 
 def reconcile_service(policy: str = "static", textfile: str = "", **variables: Any) -> str:
-    """The service of the role reconcile."""
+    """Return the service of the role reconcile."""
     # As Ansible calls Jinja.
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     environment.filters |= {"bool": bool, "dirname": posixpath.dirname}
@@ -41,13 +41,13 @@ def reconcile_service(policy: str = "static", textfile: str = "", **variables: A
 
 
 def housekeeping_services(interpreter: str = PYTHON, path: str = at_boot.PROGRAM_PATH) -> dict[str, str]:
-    """The services of the role housekeeping, by name."""
+    """Return the services of the role housekeeping, by name."""
     files, _links = at_boot.boot_files(at_boot.AtBoot(b"", interpreter, path), (RPS,))
     return {posixpath.basename(file.path): file.content.decode("utf-8") for file in files[1:]}
 
 
 def services() -> dict[str, str]:
-    """All of them, in each form."""
+    """Return all of them, in each form."""
     return {
         "static.service": reconcile_service(),
         "static-figures.service": reconcile_service(textfile="/var/lib/metrics/cpu.prom"),

@@ -52,7 +52,7 @@ class Shape(NamedTuple):
     # --- its name --------------------------------------------------------------------------------
 
     def name(self) -> str:
-        """The name that parse_name() reads back."""
+        """Return the name that parse_name() reads back."""
         levels = [*self.groups, ("c", self.cores)]
         levels += [("t", self.threads)] if self.threads > 1 else []
         levels += [("e", self.single_cores)] if self.single_cores else []
@@ -73,7 +73,8 @@ class Shape(NamedTuple):
     # --- the machine -----------------------------------------------------------------------------
 
     def topology(self) -> Topology:
-        """The machine as it runs, perhaps with CPUs switched off. Raises InputError for a shape that cannot be."""
+        """Return the machine as it runs, perhaps with CPUs switched off. Raises InputError for a shape that cannot
+        be."""
         whole = self.whole()
         wrong = (self.offline | self.isolated | self.nohz_full) - whole.online
         if wrong:
@@ -96,7 +97,7 @@ class Shape(NamedTuple):
         )
 
     def whole(self) -> Topology:
-        """The machine with all its CPUs switched on."""
+        """Return the machine with all its CPUs switched on."""
         cores = self._cores()
         threads = self._number_threads(cores)
         groups: dict[str, list[Group]] = {letter: [] for letter in GROUP_LEVELS}
@@ -120,7 +121,7 @@ class Shape(NamedTuple):
         )
 
     def _cores(self) -> list[Core]:
-        """The cores from the outside in."""
+        """Return the cores from the outside in."""
         levels = list(self.groups)
         for letter in "ns":
             if letter not in dict(levels):
@@ -141,7 +142,7 @@ class Shape(NamedTuple):
         return [Core(threads, parent) for parent in parents for threads in each]
 
     def _number_threads(self, cores: list[Core]) -> list[list[int]]:
-        """The CPUs of each core."""
+        """Return the CPUs of each core."""
         order = list(range(len(cores)))
         if self.interleaved:
             seen: dict[int, int] = {}
@@ -187,7 +188,7 @@ class Shape(NamedTuple):
 
 
 def parse_name(name: str) -> Shape:
-    """The shape that a name says. Raises InputError for a name outside the grammar."""
+    """Return the shape that a name says. Raises InputError for a name outside the grammar."""
     levels, *flags = name.split("+")
     if not _LEVELS.fullmatch(levels):
         raise InputError("%r: begins with counts and letters, as in 2s2n12c2t" % name)
@@ -260,7 +261,7 @@ _FLAGS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
 
 
 def _nearest_cpus(nodes: tuple[Group, ...] | list[Group], distances: dict[int, dict[int, int]]) -> dict[int, CPUSet]:
-    """{node without CPUs: the CPUs of the nodes nearest to it}, unless all nodes with CPUs are equally far."""
+    """Return {node without CPUs: the CPUs of the nodes nearest to it}, unless all nodes with CPUs are equally far."""
     owners = [node for node in nodes if node.cpus]
     nearest = {}
     for node in nodes:

@@ -14,5 +14,6 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.state.accepta
 
 
 def manager_config(configuration: Configuration, host: Host) -> CPUManagerConfig:
-    """What the CPU manager would start with. Raises RefusedError where the kubelet would not start, or should not."""
+    """Return what the CPU manager would start with. Raises RefusedError where the kubelet would not start, or should
+    not."""
     return needed_config(predict_values(configuration.values, host, configuration.source))

@@ -54,7 +54,7 @@ def findings_of(root: Path, wanted: Mapping[str, Any]) -> Sequence[Finding]:
 
 
 def drift_of(root: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What drift_info says of a node with the kubelet 1.33."""
+    """Return what drift_info says of a node with the kubelet 1.33."""
     this_node = node(root, 33)
     configuration = this_node.needed_configuration()
     starts = predicted_starts(this_node, wanted, configuration)
@@ -63,7 +63,7 @@ def drift_of(root: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_memory(root: Path) -> bytes:
-    """What a kubelet of this node writes first."""
+    """Return what a kubelet of this node writes first."""
     this_node = node(root)
     checked = predict_configuration(this_node).checked
     assert checked is not None

@@ -28,7 +28,7 @@ GROUP_ORDERS = [
 
 
 def cpusets(most: int = 200) -> st.SearchStrategy[CPUSet]:
-    """CPU sets: of few CPUs, and of long runs."""
+    """Return a strategy for CPU sets: of few CPUs, and of long runs."""
     cpus = st.integers(0, most)
     runs = st.tuples(cpus, cpus).map(lambda pair: range(min(pair), max(pair) + 1))
     return st.one_of(
@@ -39,7 +39,7 @@ def cpusets(most: int = 200) -> st.SearchStrategy[CPUSet]:
 
 @st.composite
 def shapes(draw: st.DrawFn, most_cpus: int = 24, most_threads: int = 4, hybrid: bool | None = None) -> Shape:
-    """Shapes of machines; hybrid: only such, or none of them."""
+    """Draw the shape of a machine. hybrid: only such, or none of them."""
     budget = most_cpus
     threads = draw(st.sampled_from([count for count in (1, 2, 4) if count <= most_threads]))
     budget //= threads

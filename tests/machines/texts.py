@@ -16,7 +16,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 
 
 def cpuinfo(topology: Topology) -> str:
-    """/proc/cpuinfo as a kernel on x86 prints it: the online CPUs, each with an empty line after it."""
+    """Return /proc/cpuinfo as a kernel on x86 prints it: the online CPUs, each with an empty line after it."""
     blocks = []
     for cpu in topology.online:
         fields: dict[str, object] = {
@@ -37,13 +37,13 @@ def cpuinfo(topology: Topology) -> str:
 
 
 def cpuinfo_arm64(topology: Topology) -> str:
-    """/proc/cpuinfo as a kernel on arm64 prints it, which tells the processors only."""
+    """Return /proc/cpuinfo as a kernel on arm64 prints it, which tells the processors only."""
     block = "processor\t: %d\nBogoMIPS\t: 200.00\nCPU implementer\t: 0x48\nCPU architecture: 8\nCPU part\t: 0xd01\n\n"
     return "".join(block % cpu for cpu in topology.online)
 
 
 def lscpu(topology: Topology, with_all: bool = False) -> str:
-    """`lscpu -p`, or with_all `lscpu -a -p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE`."""
+    """Return `lscpu -p`, or with_all `lscpu -a -p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE`."""
     has_l3 = bool(topology.caches)
     lines = [
         "# The following is the parsable format, which can be fed to other",
@@ -66,7 +66,7 @@ def lscpu(topology: Topology, with_all: bool = False) -> str:
 
 
 def hwloc(topology: Topology, version: int = 2) -> str:
-    """`lstopo --of xml` of hwloc 1.x or 2.x, with what a reader of topologies needs of it."""
+    """Return `lstopo --of xml` of hwloc 1.x or 2.x, with what a reader of topologies needs of it."""
     return _HwlocWriter(topology, version).text()
 
 
@@ -169,7 +169,7 @@ class _HwlocWriter:
         self.lines.append("</distances2>")
 
     def _numbers(self, element: str, numbers: list[int]) -> None:
-        """Numbers as hwloc writes them: ten in each element."""
+        """Write numbers as hwloc does: ten in each element."""
         for start in range(0, len(numbers), 10):
             text = "".join("%d " % number for number in numbers[start : start + 10])
             self.lines.append('<%s length="%d">%s</%s>' % (element, len(text), text, element))
@@ -184,7 +184,8 @@ def _attributes(attributes: dict[str, object]) -> str:
 
 
 def hwloc_mask(cpus: CPUSet) -> str:
-    """hwloc's text of a set: groups of 32 bits with 0x before each; a group of zero between others is left out."""
+    """Return hwloc's text of a set: groups of 32 bits with 0x before each; a group of zero between others is left
+    out."""
     digits = "%x" % cpus.mask
     digits = digits.zfill((len(digits) + 7) // 8 * 8)
     groups = [digits[at : at + 8] for at in range(0, len(digits), 8)]
@@ -193,7 +194,8 @@ def hwloc_mask(cpus: CPUSet) -> str:
 
 
 def machine_info(topology: Topology) -> str:
-    """cAdvisor's MachineInfo: an L3 cache is the node's when as many CPUs share it as the node has, else the core's."""
+    """Return cAdvisor's MachineInfo: an L3 cache is the node's when as many CPUs share it as the node has, else the
+    core's."""
     nodes: list[dict[str, Any]] = []
     for node in topology.numa_nodes:
         cores = [core.cpus for core in topology.cores if core.cpus <= node.cpus]

@@ -48,7 +48,7 @@ def write_node(
     more: str = "",
     names: bool = True,
 ) -> Path:
-    """A node of eight CPUs; give the directory with its cgroups of the cpu controller.
+    """Return a node of eight CPUs; give the directory with its cgroups of the cpu controller.
 
     more: of its kubelet's configuration. names: whether it has the logs of containers.
     """

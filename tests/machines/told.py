@@ -11,12 +11,13 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.mode
 
 
 def told_by_cpuinfo(topology: Topology) -> Topology:
-    """Online CPUs, cores and sockets."""
+    """Return what cpuinfo tells of a machine: online CPUs, cores and sockets."""
     return Topology(topology.online, [core.cpus for core in topology.cores], topology.sockets)
 
 
 def told_by_lscpu(topology: Topology, with_all: bool = False) -> Topology:
-    """No dies, no distances, only NUMA nodes with CPUs; offline CPUs on demand."""
+    """Return what lscpu tells of a machine: no dies, no distances, only NUMA nodes with CPUs; offline CPUs on
+    demand."""
     return Topology(
         online=topology.online,
         cores=[core.cpus for core in topology.cores],
@@ -28,7 +29,8 @@ def told_by_lscpu(topology: Topology, with_all: bool = False) -> Topology:
 
 
 def told_by_hwloc(topology: Topology) -> Topology:
-    """All but what the kernel was booted with, a die that is its whole socket, and the distance of a node to itself."""
+    """Return all but what the kernel was booted with, a die that is its whole socket, and the distance of a node to
+    itself."""
     sockets = [socket.cpus for socket in topology.sockets]
     return Topology(
         online=topology.online,
@@ -44,7 +46,7 @@ def told_by_hwloc(topology: Topology) -> Topology:
 
 
 def told_by_machine_info(topology: Topology) -> Topology:
-    """No dies and no offline CPUs."""
+    """Return what cAdvisor's MachineInfo tells of a machine: no dies and no offline CPUs."""
     return Topology(
         online=topology.online,
         cores=[core.cpus for core in topology.cores],

@@ -11,13 +11,13 @@ import subprocess
 
 
 def run_lscpu(root: str, with_all: bool = False) -> str:
-    """`lscpu -p` of the machine below `root`; with_all as texts.lscpu() has it."""
+    """Return `lscpu -p` of the machine below `root`; with_all as texts.lscpu() has it."""
     columns = ["-a", "-p=CPU,CORE,SOCKET,NODE,CACHE,ONLINE"] if with_all else ["-p"]
     return _run(["lscpu", "--sysroot", root, *columns])
 
 
 def run_lstopo(root: str, version: int = 2) -> str:
-    """`lstopo --of xml` of the machine below `root`, in the format of hwloc 1.x or 2.x."""
+    """Return `lstopo --of xml` of the machine below `root`, in the format of hwloc 1.x or 2.x."""
     flags = ["--export-xml-flags", "1"] if version == 1 else []
     return _run(["lstopo-no-graphics", "--input", root, "--if", "fsroot", "--of", "xml", *flags])
 

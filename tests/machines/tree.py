@@ -180,7 +180,7 @@ class _TreeWriter:
                     self._link("%s/access1/initiators/node%d" % (path, target.id), "../../../node%d" % target.id)
 
     def _mask(self, cpus: CPUSet) -> str:
-        """Groups of 32 bits as the kernel pads them: the first has the digits that the possible CPUs need."""
+        """Return groups of 32 bits as the kernel pads them: the first has the digits that the possible CPUs need."""
         return kernel_mask(cpus, max(self.possible) + 1)
 
     def _files(self, directory: str, values: Mapping[str, object]) -> None:
@@ -203,7 +203,7 @@ class _TreeWriter:
 
 
 def kernel_mask(cpus: CPUSet, bits: int) -> str:
-    """The text of a mask of `bits` bits, as the kernel's "%*pb" prints it."""
+    """Return the text of a mask of `bits` bits, as the kernel's "%*pb" prints it."""
     digits = "%0*x" % ((bits + 3) // 4, cpus.mask)
     first = len(digits) % 8
     groups = [digits[:first]] if first else []

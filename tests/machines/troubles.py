@@ -63,19 +63,19 @@ STARTED = BOOT + 1000
 
 
 def state(policy: str = "static", shared: str = "0,2-4,6-7", **own: str) -> bytes:
-    """A checkpoint with the shared pool, and the CPUs of these containers, each in the pod uid-NAME."""
+    """Return a checkpoint with the shared pool, and the CPUs of these containers, each in the pod uid-NAME."""
     assignments = {"uid-" + name: {"server": CPUSet.parse(cpus)} for name, cpus in own.items()}
     return write_checkpoint(policy, State(CPUSet.parse(shared), assignments))
 
 
 def memory_state(policy: str, reserved: int = 0) -> bytes:
-    """A first state of the memory manager on a machine of one NUMA node. reserved: in bytes."""
+    """Return a first state of the memory manager on a machine of one NUMA node. reserved: in bytes."""
     machine = {0: {"memory": NODE_MEMORY * 1024}}
     return memory_state_after(None, MemoryConfig(policy, {0: {"memory": reserved}}, 36, machine=machine)) or b""
 
 
 def cgroups(own: str = "1,5", shared: str = "0,2-4,6-7", host: str = "0,4", kubepods: str = "") -> dict[str, Files]:
-    """What the cgroups of the two containers, of the host's services and of all pods hold."""
+    """Return what the cgroups of the two containers, of the host's services and of all pods hold."""
     return {
         HOST: Files(host, "0", (1,)),
         KUBEPODS: Files(kubepods, ""),
@@ -85,13 +85,13 @@ def cgroups(own: str = "1,5", shared: str = "0,2-4,6-7", host: str = "0,4", kube
 
 
 def container_path(pod: str, container: str) -> str:
-    """The cgroup of a container of SOUND."""
+    """Return the cgroup of a container of SOUND."""
     (path,) = container_files(SYSTEMD, "containerd", pod, container, "")
     return path
 
 
 def isolation_answer(kernel_thread: float = 0.0) -> dict[str, Any]:
-    """What isolation_info answers for SOUND while it runs. kernel_thread: the share of CPU 1 that one takes."""
+    """Return what isolation_info answers for SOUND while it runs. kernel_thread: the share of CPU 1 that one takes."""
     own = Runner("container", "shop/db-0/server", OWN_ID)
     parts = {own: RunnerShare(0.9, True)}
     if kernel_thread:
@@ -104,7 +104,7 @@ def isolation_answer(kernel_thread: float = 0.0) -> dict[str, Any]:
 
 
 def process(pid: int, *words: str) -> dict[str, bytes]:
-    """The files of a process that has started at STARTED."""
+    """Return the files of a process that has started at STARTED."""
     ticks = 1000 * os.sysconf("SC_CLK_TCK")
     fields = " ".join(["S", "1"] + ["0"] * 17 + [str(ticks)] + ["0"] * 30)
     return {
@@ -136,12 +136,12 @@ class Saved(NamedTuple):
     writable: tuple[str, ...] = ()
 
     def having(self, files: Mapping[str, str | bytes | None]) -> Saved:
-        """The same node with these files too; None for one that is not there."""
+        """Return the same node with these files too; None for one that is not there."""
         written = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
         return self._replace(files={**self.files, **written})
 
     def configured(self, text: str) -> Saved:
-        """The same node with another configuration; its first two lines are added."""
+        """Return the same node with another configuration; its first two lines are added."""
         return self.having({CONFIG: HEADER + text})
 
 

@@ -24,7 +24,8 @@ CACHES = "1s2l2c2t"  # uncore cache 0: cores 0,4 1,5; 1: cores 2,6 3,7
 
 
 def defaults_of_settings() -> dict[str, Any]:
-    """All settings of the CPU manager, the topology manager and the memory manager as a kubelet has them by itself."""
+    """Return all settings of the CPU manager, the topology manager and the memory manager as a kubelet has them by
+    itself."""
     return {
         "cpu_manager_policy": "none",
         "cpu_manager_policy_options": {},
@@ -45,13 +46,13 @@ def defaults_of_settings() -> dict[str, Any]:
 
 
 def closed_form(state: State) -> bytes:
-    """A form of format 4 that was not merged: the members of format 3, with checksum 0, beside the text."""
+    """Return a form of format 4 that was not merged: the members of format 3, with checksum 0, beside the text."""
     data = json.loads(write_checkpoint("static", state, Format4))
     outer = json.loads(write_checkpoint("static", state, Format3))
     return json.dumps({**outer, "checksum": 0, "data": data["data"], "dataChecksum": data["dataChecksum"]}).encode()
 
 
 def reverted_form(state: State) -> bytes:
-    """A form of format 4 that was reverted: the text alone, and its checksum."""
+    """Return a form of format 4 that was reverted: the text alone, and its checksum."""
     data = json.loads(write_checkpoint("static", state, Format4))
     return json.dumps({"data": data["data"], "checksum": data["dataChecksum"]}).encode()

@@ -67,7 +67,7 @@ SECRET = b"hunter2"
 
 
 def make_busy(root: Path) -> None:
-    """A node with a running kubelet, pods, a memory manager, network devices, and secrets all over."""
+    """Make a node with a running kubelet, pods, a memory manager, network devices, and secrets all over."""
     write_machine(["2s2n4c2t", str(root)])
     listed = read_listed((DEMO / "containers/epyc").read_text("utf-8"))
     write_containers(root, listed, "0-15", "0-1")
@@ -126,7 +126,7 @@ def make_busy(root: Path) -> None:
 
 
 def make_stopped(root: Path) -> None:
-    """The same without the kubelet, and with an older kernel."""
+    """Make the busy node, but without its kubelet and with an older kernel."""
     make_busy(root)
     shutil.rmtree(root / "proc/712")
     for name in ("online", "present"):
@@ -155,7 +155,7 @@ def make_distribution(name: str) -> Callable[[Path], None]:
 
 
 def make_old(root: Path) -> None:
-    """A machine with an old kernel and cgroups of v1, whose kubelet is k3s, with a journal of a change."""
+    """Make a machine with an old kernel and cgroups of v1, whose kubelet is k3s, with a journal of a change."""
     write_machine(["2s1n4c2t+offline3", str(root), "--old-kernel", "--no-cpuinfo"])
     for path, text in {
         "cpuset.cpus": "0-2",
@@ -201,7 +201,7 @@ def _write_kubeadm_node(root: Path, name: str) -> None:
 
 
 def make_layered(root: Path) -> None:
-    """A host that keeps to its CPUs in parts only, with secrets beside what is read of it."""
+    """Make a host that keeps to its CPUs in parts only, with secrets beside what is read of it."""
     _write_kubeadm_node(root, "layered")
     write_layers(root, "0-7", "0-3")
     write(root, "/sys/devices/virtual/workqueue/cpumask_requested", "ff\n")
@@ -221,7 +221,7 @@ def make_layered(root: Path) -> None:
 
 
 def make_owned(root: Path) -> None:
-    """A node on which many manage CPUs, with secrets beside what is read of it."""
+    """Make a node on which many manage CPUs, with secrets beside what is read of it."""
     _write_kubeadm_node(root, "owned")
     write(root, "/var/lib/kubelet/plugins_registry/dra.cpu-reg.sock", "")
     write(root, "/var/run/cdi/dra.cpu.json", '{"devices": [{"containerEdits": {"env": ["PASSWORD=hunter2"]}}]}')
@@ -252,7 +252,7 @@ imports = ["/etc/containerd/conf.d/*.toml"]
 
 
 def make_divided(name: str) -> Callable[[Path], None]:
-    """A node whose caches are divided, by us and by others."""
+    """Return a node whose caches are divided, by us and by others."""
 
     def make(root: Path) -> None:
         shape = PLATFORMS[name]
@@ -273,7 +273,7 @@ def make_divided(name: str) -> Callable[[Path], None]:
 
 
 def make_brought(root: Path) -> None:
-    """A node that the role housekeeping has brought to its wish, and others have changed since; with secrets."""
+    """Make a node that the role housekeeping has brought to its wish, and others have changed since; with secrets."""
     write_machine(["1s4c2t", str(root)])
     housekept.write_node(root)
     write(root, "/etc/hostname", "brought\n")

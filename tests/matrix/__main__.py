@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> Iterator[Seen]:
 
 
 def main() -> None:
-    """Ends with the status 1 where anything fails, or lacks a Python."""
+    """Run the tests of the matrix, and end with the status 1 where anything fails, or lacks a Python."""
     parser = argparse.ArgumentParser(
         prog="python tests/matrix", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -110,7 +110,8 @@ def main() -> None:
 
 
 def rows(results: list[Seen]) -> dict[str, pages.Row]:
-    """The table: of each series the Pythons of controllers, and the Pythons of nodes that work with each of these."""
+    """Return the table: of each series the Pythons of controllers, and the Pythons of nodes that work with each of
+    these."""
     table = {}
     for series in dict.fromkeys(result.environment.core for result in results):
         of_core = [result for result in results if result.environment.core == series]

@@ -52,7 +52,7 @@ class Environment(NamedTuple):
         return self.directory / "bin"
 
     def variables(self) -> dict[str, str]:
-        """The environment of a process that uses its programs, and the collection as it is in this checkout."""
+        """Return the environment of a process that uses its programs, and the collection as it is in this checkout."""
         return {
             **os.environ,
             "PATH": os.pathsep.join([str(self.programs), os.environ["PATH"]]),
@@ -90,14 +90,14 @@ class Core(NamedTuple):
 
 
 def supported() -> tuple[str, ...]:
-    """The series of ansible-core that requirements.txt allows, the oldest first."""
+    """Return the series of ansible-core that requirements.txt allows, the oldest first."""
     text = (ROOT / "requirements.txt").read_text("utf-8")
     ((lowest, beyond),) = re.findall(r"^ansible-core>=2\.(\d+),<2\.(\d+)$", text, re.MULTILINE)
     return tuple("2.%d" % minor for minor in range(int(lowest), int(beyond)))
 
 
 def core_of(series: str) -> Core:
-    """What there is of a series, by its newest version for the newest Python here. Raises CalledProcessError."""
+    """Return what there is of a series, by its newest version for the newest Python here. Raises CalledProcessError."""
     newest = Environment(series, [version for version in pythons.VERSIONS if version in pythons.installed()][-1])
     newest.make()
     told = subprocess.run(
@@ -108,7 +108,7 @@ def core_of(series: str) -> Core:
 
 
 def needed_by_playbooks() -> list[str]:
-    """What tests/playbooks needs, with the versions of requirements-test.txt."""
+    """Return what tests/playbooks needs, with the versions of requirements-test.txt."""
     lines = (ROOT / "requirements-test.txt").read_text("utf-8").splitlines()
     return [line for line in lines if re.split(r"[~>=]", line)[0] in (*TOOLS, *PYTEST)]
 
@@ -118,11 +118,11 @@ def _promised(versions: Sequence[str]) -> tuple[str, ...]:
 
 
 def python_of_core(series: str) -> str:
-    """On which Python a series is tried where it is tried on one only: the newest series on the newest."""
+    """Return on which Python a series is tried where it is tried on one only: the newest series on the newest."""
     controllers = core_of(series).controllers
     return controllers[-1 if series == supported()[-1] else 0]
 
 
 def lacking_pythons() -> list[str]:
-    """The Pythons that the collection is for and that are not here."""
+    """Return the Pythons that the collection is for and that are not here."""
     return [version for version in pythons.VERSIONS if version not in pythons.installed()]

@@ -40,7 +40,7 @@ def write(rows: Mapping[str, Row]) -> list[Path]:
 
 
 def pages(rows: Mapping[str, Row]) -> dict[Path, str]:
-    """{file: its text with this table}"""
+    """Return {file: its text with this table}"""
     cells = [_HEADS, *((core, _range(row.controllers), _range(row.nodes)) for core, row in rows.items())]
     return {
         README: _replaced(README, "<!-- %s -->", _markdown(cells)),
@@ -49,7 +49,7 @@ def pages(rows: Mapping[str, Row]) -> dict[Path, str]:
 
 
 def cores_of(path: Path) -> dict[str, Row]:
-    """The table of a file, read."""
+    """Return the table of a file, read."""
     text = path.read_text("utf-8").partition(_FIRST)[2].partition(_LAST)[0]
     found = re.findall(
         r"^(?:\| |   \* - )(2\.\d+)\s*(?:\|\s*|\n\s+- )([^|\n]+?)\s*(?:\|\s*|\n\s+- )([^|\n]+)", text, re.MULTILINE
@@ -79,7 +79,7 @@ def _restructured(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _range(versions: Sequence[str]) -> str:
-    """Pythons as a text: three and more that follow each other as a range."""
+    """Return Pythons as a text: three and more that follow each other as a range."""
     places = sorted(VERSIONS.index(version) for version in versions)
     parts: list[str] = []
     for _distance, run in groupby(enumerate(places), lambda item: item[1] - item[0]):
@@ -89,7 +89,7 @@ def _range(versions: Sequence[str]) -> str:
 
 
 def _versions(text: str) -> tuple[str, ...]:
-    """What _range() makes a text of."""
+    """Return what _range() makes a text of."""
     found: list[str] = []
     for part in text.strip().split(", "):
         first, _between, last = part.partition(" to ")

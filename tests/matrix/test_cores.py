@@ -117,7 +117,7 @@ def test_long_sanity_passes(tmp_path: Path) -> None:
 
 
 def sanity(series: str, tests: Sequence[str], directory: Path) -> list[str]:
-    """What is wrong by these tests of ansible-test, on the controller's Python."""
+    """Return what is wrong by these tests of ansible-test, on the controller's Python."""
     environment = environment_of(series)
     chosen = [argument for test in tests for argument in ("--test", test)]
     return trials.sanity(Trial(environment, directory), *chosen, "--python", environment.python)

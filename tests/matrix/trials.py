@@ -81,7 +81,7 @@ class Trial(NamedTuple):
 
 
 def warnings_in(text: str) -> list[str]:
-    """The warnings in what Ansible has printed or logged, each as its first line."""
+    """Return the warnings in what Ansible has printed or logged, each as its first line."""
     return ["[" + line.partition("[")[2] for line in _WARNING.findall(text)]
 
 
@@ -95,7 +95,8 @@ def demo(trial: Trial) -> list[str]:
 
 
 def effort(printed: str) -> dict[str, int]:
-    """What Ansible has done by what it has printed: how often it was started, its plays, and the tasks of all hosts."""
+    """Return what Ansible has done by what it has printed: how often it was started, its plays, and the tasks of all
+    hosts."""
     return {
         "runs of Ansible": len(re.findall(r"^PLAY RECAP ", printed, re.MULTILINE)),
         "plays": len(re.findall(r"^PLAY \[", printed, re.MULTILINE)),
@@ -176,7 +177,7 @@ def guides(trial: Trial) -> list[str]:
 
 
 def configurations() -> dict[str, str]:
-    """{guide: its ansible.cfg}"""
+    """Return {guide: its ansible.cfg}"""
     found = {}
     for path in sorted((ROOT / "docs" / "docsite" / "rst").glob("*.rst")):
         for block in re.findall(r"^   # ansible\.cfg\n((?:   .*\n|\n)+)", path.read_text("utf-8"), re.MULTILINE):
@@ -220,7 +221,7 @@ def _hosts(directory: Path, versions: Sequence[str], is_whole: bool) -> Iterator
 
 
 def _wanted() -> dict[str, Any]:
-    """What the demo's nodes are to have."""
+    """Return what the demo's nodes are to have."""
     inventory = yaml.safe_load((DEMO / "inventory.yml").read_text("utf-8"))
     return {
         name: value
@@ -230,7 +231,7 @@ def _wanted() -> dict[str, Any]:
 
 
 def _job(trial: Trial, inventory: Path) -> Iterator[str]:
-    """The playbooks, one after the other. What went wrong."""
+    """Yield the playbooks, one after the other. What went wrong."""
     fleet = trial.directory / "fleet"
 
     def play(name: str, playbook: str, report: str, *arguments: str) -> list[str]:
@@ -257,7 +258,7 @@ def _contents(root: Path) -> Mapping[str, bytes]:
 
 
 def _states(report: Path) -> dict[str, str]:
-    """{host: its state in a report}"""
+    """Return {host: its state in a report}"""
     if not report.exists():
         return {}
     return {node["host"]: node["state"] for node in json.loads(report.read_text("utf-8"))["nodes"]}

@@ -31,7 +31,7 @@ MEMORY = ROOT / "build" / "mutants"
 
 
 def choose(found: list[Mutant], sources: dict[str, bytes], sample: int, seed: str) -> list[Mutant]:
-    """So many of them (0: all) that are valid, in the order of the files."""
+    """Return so many of them (0: all) that are valid, in the order of the files."""
     order = list(found)
     random.Random(seed).shuffle(order)
     chosen: list[Mutant] = []
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def isolate() -> None:
-    """Changed code may write anywhere and leave processes behind: where possible, start again, with nothing but a
+    """Start again where possible, as changed code may write anywhere and leave processes behind: with nothing but a
     directory in memory to write to, and with processes that end with this one."""
     if os.environ.get("TMPDIR") != str(MEMORY):
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]

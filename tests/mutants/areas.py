@@ -30,7 +30,7 @@ class Area(NamedTuple):
 
 
 def _named(directory: str, *names: str) -> tuple[str, ...]:
-    """The tests of the files of these names in a directory, by subject where there are several."""
+    """Return the tests of the files of these names in a directory, by subject where there are several."""
     return tuple("%s%s/test_%s*.py" % (UNIT, directory, name) for name in names)
 
 
@@ -73,7 +73,8 @@ AREAS = {
 def candidates(
     checkout: Path, area: Area, excluded: set[tuple[str, str, str]]
 ) -> tuple[list[Mutant], dict[str, bytes]]:
-    """The changes of an area, in order, but the excluded ones, which are taken out of that set; and the sources."""
+    """Return the changes of an area, in order, but the excluded ones, which are taken out of that set; and the
+    sources."""
     found = []
     sources = {}
     for pattern in area.files:
@@ -90,7 +91,7 @@ def candidates(
 
 
 def equivalent() -> set[tuple[str, str, str]]:
-    """(file, line, what it becomes) of the changes that no test can notice."""
+    """Return (file, line, what it becomes) of the changes that no test can notice."""
     entries = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
     for entry in entries:
         if set(entry) != {"file", "line", "becomes", "reason"} or not entry["reason"]:

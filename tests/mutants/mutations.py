@@ -54,18 +54,18 @@ class Mutant(NamedTuple):
     text: str
 
     def apply(self, source: bytes) -> bytes:
-        """The changed source."""
+        """Return the changed source."""
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def lines(self, source: bytes) -> tuple[str, str]:
-        """The line, or the lines as one, before and after."""
+        """Return the line, or the lines as one, before and after."""
         first, end = source.rfind(b"\n", 0, self.start) + 1, source.find(b"\n", self.end)
         before = source[first:end]
         after = source[first : self.start] + self.text.encode() + source[self.end : end]
         return " ".join(before.decode().split()), " ".join(after.decode().split())
 
     def is_valid(self, source: bytes) -> bool:
-        """Whether this gives another program. It takes some milliseconds."""
+        """Return whether this gives another program. It takes some milliseconds."""
         try:
             changed = ast.parse(self.apply(source))
             compile(changed, self.file, "exec")
@@ -75,7 +75,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(file: str, source: bytes) -> list[Mutant]:
-    """All changes of a source, in the order of the file; some are not valid."""
+    """Return all changes of a source, in the order of the file; some are not valid."""
     found = set(_Finder(file, source).changes(ast.parse(source)))
     return sorted(found, key=lambda mutant: (mutant.start, mutant.end, mutant.text))
 
@@ -91,7 +91,7 @@ class _Finder:
             self.starts.append(self.starts[-1] + len(line))
 
     def changes(self, node: ast.AST) -> Iterator[Mutant]:
-        """Those of a node and of all below it."""
+        """Yield those of a node and of all below it."""
         if _is_left_out(node):
             return
         for kind in type(node).__mro__:
@@ -239,7 +239,7 @@ def _is_docstring(parent: ast.AST, node: ast.AST) -> bool:
 
 
 def _is_no_number(node: ast.AST) -> bool:
-    """A text or a list: other arithmetic would be no program that anybody could have written."""
+    """Return a text or a list: other arithmetic would be no program that anybody could have written."""
     if isinstance(node, ast.BinOp):
         return _is_no_number(node.left) or _is_no_number(node.right)
     is_text = isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))

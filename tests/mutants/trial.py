@@ -76,7 +76,7 @@ class Trial:
         self._warm_up()
 
     def notices(self, mutant: Mutant) -> bool:
-        """Whether a test fails with this change: first the tests that mirror the file, then all others."""
+        """Return whether a test fails with this change: first the tests that mirror the file, then all others."""
         mirror = self._mirror(mutant.file)
         others = [test for test in self.tests if test != mirror]
         stages = [[mirror], [*others, "--deselect", mirror] if others else []] if mirror else [others]
@@ -99,7 +99,7 @@ class Trial:
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def _cost(self, tests: tuple[str, ...]) -> Cost:
-        """Measured once. The tests must pass; what they compile is kept."""
+        """Return the cost of the tests, which is measured once. The tests must pass; what they compile is kept."""
         if tests not in self.costs:
             self.costs[tests] = Cost(0, 0)
             clock, before = time.monotonic(), _processor_time()
@@ -109,7 +109,7 @@ class Trial:
         return self.costs[tests]
 
     def _run(self, tests: tuple[str, ...], cost: Cost | None) -> int:
-        """pytest's status, negative where it was ended."""
+        """Run the tests, and return pytest's status, which is negative where it was ended."""
 
         def work() -> int:
             if cost is not None:
@@ -164,7 +164,7 @@ class Trial:
 
 
 def copy_checkout(directory: Path) -> Path:
-    """A copy of what is or could be committed, with the saved machines beside it."""
+    """Return a copy of what is or could be committed, with the saved machines beside it."""
     checkout = directory / "checkout"
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -178,7 +178,7 @@ def copy_checkout(directory: Path) -> Path:
 
 
 def _in_child(work: Callable[[], int], seconds: float | None) -> int:
-    """What it gives, from a process of its own, whose processes all end with it; negative where it was ended."""
+    """Return what it gives, from a process of its own, whose processes all end with it; negative where it was ended."""
     pid = os.fork()
     if pid == 0:
         _be_child(work)

@@ -38,7 +38,7 @@ Change = Callable[[Path], None]
 
 
 def as_it_is(root: Path) -> None:
-    """No change."""
+    """Change nothing."""
 
 
 class Bad(NamedTuple):
@@ -59,7 +59,7 @@ class Bad(NamedTuple):
 
 
 def text(path: str, content: str | bytes) -> Change:
-    """Other content for a file."""
+    """Return a change that gives a file other content."""
 
     def change(root: Path) -> None:
         # Not the file of the other trees, which is the same one.
@@ -70,12 +70,12 @@ def text(path: str, content: str | bytes) -> Change:
 
 
 def added(lines: str) -> Change:
-    """More lines for the configuration."""
+    """Return a change that adds lines to the configuration."""
     return text(CONFIG, CONFIGURATION + lines)
 
 
 def directory(path: str) -> Change:
-    """A directory in a file's place."""
+    """Return a directory in a file's place."""
 
     def change(root: Path) -> None:
         (root / path).unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def directory(path: str) -> Change:
 
 
 def longer(path: str, most: int) -> Change:
-    """The file is longer than that, and takes no room on the disk."""
+    """Return the file is longer than that, and takes no room on the disk."""
 
     def change(root: Path) -> None:
         (root / path).unlink(missing_ok=True)
@@ -96,7 +96,7 @@ def longer(path: str, most: int) -> Change:
 
 
 def fifo(path: str) -> Change:
-    """A pipe that nobody writes to in a file's place: who opens it as a file waits forever."""
+    """Return a pipe that nobody writes to in a file's place: who opens it as a file waits forever."""
 
     def change(root: Path) -> None:
         (root / path).unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def fifo(path: str) -> Change:
 
 
 def led_out(path: str) -> Change:
-    """A link to what stands in a file's or directory's place, outside of the tree."""
+    """Return a link to what stands in a file's or directory's place, outside of the tree."""
 
     def change(root: Path) -> None:
         target = root.parent / OUTSIDE / root.name
@@ -118,12 +118,12 @@ def led_out(path: str) -> Change:
 
 
 def removed(path: str) -> Change:
-    """No such file."""
+    """Return a change that removes a file."""
     return lambda root: (root / path).unlink()
 
 
 def flags(*words: str) -> Change:
-    """These flags for the kubelet."""
+    """Return these flags for the kubelet."""
 
     def change(root: Path) -> None:
         (root / "etc/default").mkdir(parents=True)
@@ -133,7 +133,7 @@ def flags(*words: str) -> Change:
 
 
 def network_card(numa_node: str) -> Change:
-    """A network device eth0 that is attached to this NUMA node."""
+    """Return a network device eth0 that is attached to this NUMA node."""
 
     def change(root: Path) -> None:
         device = root / "sys/class/net/eth0/device"
@@ -144,7 +144,7 @@ def network_card(numa_node: str) -> Change:
 
 
 def checkpoint(policy: str, default: str, **containers: str) -> Change:
-    """A checkpoint with a pod of these containers."""
+    """Return a checkpoint with a pod of these containers."""
     assignments = {"a-pod": {name: CPUSet.parse(cpus) for name, cpus in containers.items()}} if containers else {}
     return text(CHECKPOINT, write_checkpoint(policy, State(CPUSet.parse(default), assignments)))
 
@@ -157,7 +157,7 @@ BYSTANDER = "bystander"
 
 
 def make_node(root: Path, machine: str) -> None:
-    """A node with a kubelet that is as it should be; its name is its machine."""
+    """Make a node with a kubelet that is as it should be; its name is its machine."""
     topology = write_machine(root, machine)
     (root / "etc").mkdir()
     (root / "var/lib/kubelet").mkdir(parents=True)
@@ -167,12 +167,12 @@ def make_node(root: Path, machine: str) -> None:
 
 
 def host(root: str, asked: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of a node."""
+    """Return the variables of a node."""
     return {"kubelet_node_root": root, **parameters} if asked == ROLE else {"parameters": {"root": root, **parameters}}
 
 
 def ask_all(table: Mapping[str, Bad]) -> list[dict[str, Any]]:
-    """A play for each module and role that asks the nodes for which it is meant."""
+    """Return a play for each module and role that asks the nodes for which it is meant."""
     return [
         entry
         for asked in dict.fromkeys(bad.asked for bad in table.values())
@@ -181,7 +181,7 @@ def ask_all(table: Mapping[str, Bad]) -> list[dict[str, Any]]:
 
 
 def ask(asked: str, host_names: Sequence[str]) -> list[dict[str, Any]]:
-    """A play that asks these nodes."""
+    """Return a play that asks these nodes."""
     names = ",".join([BYSTANDER, *host_names])
     condition = "inventory_hostname != '%s'" % BYSTANDER
     if asked == ROLE:
@@ -193,7 +193,7 @@ def ask(asked: str, host_names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def says(message: str, bad: Bad, node_name: str) -> bool:
-    """Whether a message names what is wrong, what to do about it, and the node."""
+    """Return whether a message names what is wrong, what to do about it, and the node."""
     return (
         bad.subject in message
         and bad.remedy in message
@@ -202,7 +202,7 @@ def says(message: str, bad: Bad, node_name: str) -> bool:
 
 
 def one_message(run: Run, host_name: str) -> str:
-    """The message of the one task of a host that failed, its last."""
+    """Return the message of the one task of a host that failed, its last."""
     *others, last = run.results[host_name]
     assert [result["outcome"] for result in others] == ["ok"] * len(others), host_name
     assert last["outcome"] == "failed", host_name

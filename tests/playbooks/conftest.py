@@ -49,11 +49,11 @@ class Run(NamedTuple):
     skipped: Mapping[str, list[Result]] = MappingProxyType({})
 
     def last(self, host: str) -> Result:
-        """The result of a host's last task."""
+        """Return the result of a host's last task."""
         return self.results[host][-1]
 
     def changes(self, host: str) -> list[str]:
-        """What changed a host: tasks, and in place of the change of its kubelet the steps of that."""
+        """Return what changed a host: tasks, and in place of the change of its kubelet the steps of that."""
         found: list[str] = []
         for result in self.results[host]:
             if "steps" in result:
@@ -63,7 +63,7 @@ class Run(NamedTuple):
         return found
 
     def account(self) -> str:
-        """What went wrong, before all that was printed: of a long text not everybody shows the whole."""
+        """Return what went wrong, before all that was printed: of a long text not everybody shows the whole."""
         wrong = [
             "%s: %s: %s" % (host, result["task"], result.get("msg"))
             for host, results in self.results.items()
@@ -125,19 +125,20 @@ def ansible_playbook(
 
 
 def task(module: str, name: str = "Do it", **parameters: Any) -> dict[str, Any]:
-    """A task with a module of this collection."""
+    """Return a task with a module of this collection."""
     return {"name": name, "kubenode.cpu_manager." + module: parameters}
 
 
 def play(*tasks: Mapping[str, Any], **keywords: Any) -> list[dict[str, Any]]:
-    """One play with these tasks on all hosts."""
+    """Return one play with these tasks on all hosts."""
     return [{"name": "Test", "hosts": "all", "gather_facts": False, "tasks": list(tasks), **keywords}]
 
 
 def check_and_run(
     directory: Path, plays: Sequence[Mapping[str, Any]], hosts: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Run, Run]:
-    """A check that changes nothing below the directory's "nodes", and the run after it, both with their diffs."""
+    """Return a check that changes nothing below the directory's "nodes", and the run after it, both with their
+    diffs."""
     before = fingerprint(directory / "nodes")
     check = ansible_playbook(directory / "check", plays, hosts, "--check", "--diff")
     assert check.status == 0, check.account()
@@ -148,7 +149,7 @@ def check_and_run(
 
 
 def fingerprint(root: Path) -> dict[str, str]:
-    """What is in a tree: every path with its kind, mode, and content or target."""
+    """Return what is in a tree: every path with its kind, mode, and content or target."""
     found = {}
     for path in sorted(root.rglob("*")):
         if path.is_symlink():
@@ -163,7 +164,7 @@ def fingerprint(root: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's fleet, once for all tests; not to be changed."""
+    """Return the demo's fleet, once for all tests; not to be changed."""
     fleet = tmp_path_factory.mktemp("pristine") / "fleet"
     write_demo_fleet(fleet)
     return fleet
@@ -171,7 +172,7 @@ def pristine_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that the collection is installed in."""
+    """Return the directory that the collection is installed in."""
     directory = tmp_path_factory.mktemp("installed")
 
     def galaxy(*arguments: str) -> None:

@@ -44,20 +44,20 @@ class Fleet:
         )
 
     def report(self, name: str) -> dict[str, Any]:
-        """The report of a step, as JSON."""
+        """Return the report of a step, as JSON."""
         report: dict[str, Any] = json.loads(self._written(name, "drift.json"))
         return report
 
     def nodes(self, name: str) -> dict[str, dict[str, Any]]:
-        """The nodes in the report of a step, by host."""
+        """Return the nodes in the report of a step, by host."""
         return {node["host"]: node for node in self.report(name)["nodes"]}
 
     def answers(self, name: str) -> dict[str, dict[str, Any]]:
-        """What the nodes answered in a step, by host."""
+        """Return what the nodes answered in a step, by host."""
         return {host: json.loads(self._written(name, "nodes/%s.json" % host))["answer"] for host in NODES}
 
     def page(self, name: str) -> str:
-        """The report as a page of a step."""
+        """Return the report as a page of a step."""
         return self._written(name, "drift.html")
 
     def _written(self, name: str, path: str) -> str:

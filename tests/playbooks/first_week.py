@@ -30,7 +30,7 @@ class OfRun(NamedTuple):
 
 
 def waiver(**more: Any) -> dict[str, Any]:
-    """Variables with one waiver."""
+    """Return variables with one waiver."""
     return {"drift_report_waivers": [{"check": "policy-differs", "reason": "ticket", "until": "2999-12-31", **more}]}
 
 

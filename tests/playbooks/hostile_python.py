@@ -46,7 +46,7 @@ def hostile_python(
     before: str = "",
     after: str = "",
 ) -> dict[str, Any]:
-    """The variables of a host on which the answers of these modules, of all by default, have these members, too.
+    """Return the variables of a host on which the answers of these modules, of all by default, have these members, too.
 
     before, after: what is printed around them. PLACE.asked gets the name of each module that runs.
     """
@@ -65,6 +65,6 @@ def hostile_python(
 
 
 def asked_of(place: Path) -> list[str]:
-    """The modules that were run with it."""
+    """Return the modules that were run with it."""
     log = place.with_name(place.name + ".asked")
     return log.read_text(encoding="utf-8").split() if log.exists() else []

@@ -32,7 +32,7 @@ SERVICE_MANAGER = {
 
 @pytest.fixture(scope="session")
 def private_services() -> None:
-    """There can be such services here."""
+    """Skip the test where there can be no private services."""
     if os.geteuid() != 0:
         pytest.skip("a private /etc/init.d needs root")
     need("unshare", "service")
@@ -41,7 +41,7 @@ def private_services() -> None:
 
 
 def private_init(directory: Path, scripts: Mapping[str, str]) -> tuple[str, ...]:
-    """What to put before a command, so that it has these init scripts, by service, and no others."""
+    """Return what to put before a command, so that it has these init scripts, by service, and no others."""
     init = directory / "init.d"
     init.mkdir(exist_ok=True)
     for name, text in scripts.items():

@@ -36,7 +36,8 @@ class Service:
         self.checkpoint = kubelet / "cpu_manager_state"
 
     def start(self) -> bytes:
-        """The checkpoint to keep writing. Exits where the configuration and the checkpoint do not go together."""
+        """Return the checkpoint to keep writing. Exits where the configuration and the checkpoint do not go
+        together."""
         text = self.config.read_text(encoding="utf-8")
         policy, period = setting(text, "cpuManagerPolicy", "none"), setting(text, "cpuManagerReconcilePeriod", "10s")
         if self.checkpoint.exists():
@@ -90,7 +91,7 @@ class Service:
 
 
 def setting(text: str, key: str, default: str) -> str:
-    """The value of a key of the configuration."""
+    """Return the value of a key of the configuration."""
     found = re.search("(?m)^%s: (.+)$" % key, text)
     return found.group(1) if found else default
 

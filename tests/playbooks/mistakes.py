@@ -44,7 +44,7 @@ class Mistake(NamedTuple):
 
 
 def of_node(variable: str, value: Any, message: str, **beside: Any) -> Mistake:
-    """What the report of a node says, and the variable first."""
+    """Return what the report of a node says, and the variable first."""
     return Mistake(variable, value, REPORT, "%s%s" % (variable, message), beside)
 
 

@@ -27,7 +27,7 @@ TAKEN = inspect.signature(module_common.recursive_finder).parameters
 
 
 def found_of(module: str, source: bytes) -> dict[str, bytes]:
-    """What is found that a module imports: {name in the archive: content}."""
+    """Return what is found that a module imports: {name in the archive: content}."""
     more: list[Any] = []
     if "extension_manager" in TAKEN:
         more = [datetime.datetime.now(datetime.timezone.utc), module_common._builder.ExtensionManager()]

@@ -33,7 +33,7 @@ _LOOKS = ("lstat", "newfstatat", "stat", "statx", "readlink", "readlinkat", "chd
 
 
 def interpreter(directory: Path) -> str:
-    """The path of an interpreter that writes what it does into the directory, which is made."""
+    """Return the path of an interpreter that writes what it does into the directory, which is made."""
     directory.mkdir(parents=True)
     script = directory / "python"
     # The name of the version is in none of these, so that each module comes as its sources.
@@ -43,7 +43,7 @@ def interpreter(directory: Path) -> str:
 
 
 def touched(directory: Path) -> set[tuple[str, str]]:
-    """(call, path or peer) of all that was traced, each with the real path where the kernel says it."""
+    """Return (call, path or peer) of all that was traced, each with the real path where the kernel says it."""
     return {
         found
         for log in directory.iterdir()
@@ -72,7 +72,7 @@ def _of_line(line: str) -> Iterator[tuple[str, str]]:
 
 
 def outside(found: set[tuple[str, str]], own: set[tuple[str, str]], *roots: Path) -> list[tuple[str, str]]:
-    """What is neither below one of these roots, nor Python's and Ansible's own.
+    """Return what is neither below one of these roots, nor Python's and Ansible's own.
 
     own: what a module touches that reads no node.
     """

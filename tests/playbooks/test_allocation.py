@@ -32,7 +32,7 @@ XEON = "2 sockets x 12 cores x 2 threads"
 
 
 def pod(name: str, cpu: str, uid: str | None = None, container: str = "app") -> dict[str, Any]:
-    """A manifest of one Guaranteed container."""
+    """Return a manifest of one Guaranteed container."""
     resources = {"limits": {"cpu": cpu, "memory": "1Gi"}}
     return {
         "kind": "Pod",
@@ -42,14 +42,14 @@ def pod(name: str, cpu: str, uid: str | None = None, container: str = "app") -> 
 
 
 def with_gpu(name: str, cpu: str, memory: str = "1Gi") -> dict[str, Any]:
-    """One that asks for a device as well."""
+    """Return one that asks for a device as well."""
     manifest = pod(name, cpu)
     manifest["spec"]["containers"][0]["resources"]["limits"].update({"nvidia.com/gpu": "1", "memory": memory})
     return manifest
 
 
 def deployment(name: str, cpu: str, replicas: int) -> dict[str, Any]:
-    """A manifest of as many such pods."""
+    """Return a manifest of as many such pods."""
     template = {"spec": pod(name, cpu)["spec"]}
     metadata = {"name": name, "namespace": "test"}
     return {"kind": "Deployment", "metadata": metadata, "spec": {"replicas": replicas, "template": template}}

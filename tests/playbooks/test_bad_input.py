@@ -23,7 +23,7 @@ from .conftest import ansible_playbook, fingerprint, play
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A good node of each machine in BAD, once; not to be changed."""
+    """Return a good node of each machine in BAD, once; not to be changed."""
     directory = tmp_path_factory.mktemp("machines")
     for name in {bad.machine for bad in BAD.values()}:
         make_node(directory / name, name)
@@ -121,7 +121,8 @@ REMEDY_WITHIN = (
 
 
 def is_told(result: Mapping[str, Any], name: str) -> bool:
-    """Whether programs get a known kind and the remedy. Ansible's own refusals of parameters have no such thing."""
+    """Return whether programs get a known kind and the remedy. Ansible's own refusals of parameters have no such
+    thing."""
     bad, failure = BAD[name], result.get("failure")
     if bad.asked == ROLE or (failure is None and not bad.knows_node):
         return True

@@ -45,7 +45,7 @@ NOBODY = {
 
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
-    """A directory that all users may look into, unlike tmp_path."""
+    """Yield a directory that all users may look into, unlike tmp_path."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -53,7 +53,7 @@ def open_directory() -> Iterator[Path]:
 
 @pytest.fixture
 def ordinary_user() -> dict[str, Any]:
-    """The variables of a host that is worked on without root's rights."""
+    """Return the variables of a host that is worked on without root's rights."""
     if os.geteuid() != 0:
         return {}
     for python in (sys.executable, "/usr/bin/python3"):
@@ -65,12 +65,12 @@ def ordinary_user() -> dict[str, Any]:
 
 
 def hidden(path: str) -> Change:
-    """Nobody but root may look at a file or into a directory."""
+    """Return a change after which nobody but root may look at a file or into a directory."""
     return lambda root: (root / path).chmod(0)
 
 
 def kubespray(root: Path) -> None:
-    """A configuration that all may read, and a kubelet's directory that is root's."""
+    """Move the configuration to where all may read it, and let root alone into the kubelet's directory."""
     (root / "etc/kubernetes").mkdir()
     (root / CONFIG).rename(root / "etc/kubernetes/kubelet-config.yaml")
     hidden("var/lib/kubelet")(root)

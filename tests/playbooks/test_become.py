@@ -46,13 +46,13 @@ def run(playbook: str, directory: Path, hosts: Mapping[str, Any], *arguments: st
 
 
 def commands(sudo: Path) -> list[str]:
-    """What was run with it."""
+    """Return what was run with it."""
     log = Path("%s.log" % sudo)
     return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
 
 def modules(sudo: Path) -> set[str]:
-    """The modules that ran with it."""
+    """Return the modules that ran with it."""
     return set(re.findall(r"AnsiballZ_(\w+)\.py", "\n".join(commands(sudo))))
 
 

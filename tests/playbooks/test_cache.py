@@ -40,13 +40,13 @@ def run_role(model: Mounted, directory: Path, *arguments: str, **more: Any) -> R
 
 
 def changed(run: Run) -> list[str]:
-    """The tasks that changed something."""
+    """Return the tasks that changed something."""
     assert run.status == 0, run.account()
     return [result["task"] for result in run.results["worker"] if result.get("changed")]
 
 
 def answer(run: Run) -> Any:
-    """What the module answered."""
+    """Return what the module answered."""
     assert run.status == 0, run.account()
     (found,) = (result for result in run.results["worker"] if "writes" in result)
     return found
@@ -93,7 +93,7 @@ def test_the_playbook_changes_only_nodes_that_change(model: Mounted, tmp_path: P
     host = {"kubelet_node_root": str(model.root), "reconcile_interpreter": PYTHON, "cache_mount": True}
 
     def run_playbook(*arguments: str, **more: Any) -> tuple[Run, list[bool]]:
-        """The run, and what each call of the module says of a change: to find the node, and to change it."""
+        """Return the run, and what each call of the module says of a change: to find the node, and to change it."""
         run = ansible_playbook(tmp_path / "run", "kubenode.cpu_manager.cache", {"worker": {**host, **more}}, *arguments)
         assert run.status == 0, run.account()
         return run, [result["changed"] for result in run.results["worker"] if "writes" in result]

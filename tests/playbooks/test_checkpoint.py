@@ -25,7 +25,7 @@ STATIC: dict[str, Any] = {
 
 
 def pod(name: str, cpu: str, created: str) -> dict[str, Any]:
-    """A pod as the API server gives it."""
+    """Return a pod as the API server gives it."""
     return {
         "metadata": {"name": name, "namespace": "shop", "uid": "uid-" + name, "creationTimestamp": created},
         "spec": {
@@ -45,7 +45,7 @@ PODS = [
 
 
 def container(name: str, cpus: int, created: str) -> dict[str, Any]:
-    """A container as crictl inspect prints it."""
+    """Return a container as crictl inspect prints it."""
     labels = {
         "io.kubernetes.container.name": "app",
         "io.kubernetes.pod.name": name,
@@ -77,7 +77,7 @@ def rewrite(root: Path, **members: Any) -> None:
 
 
 def with_text(data: dict[str, Any], **members: Any) -> bytes:
-    """A checkpoint of format v4 with more members in its text."""
+    """Return a checkpoint of format v4 with more members in its text."""
     text = json.dumps({**json.loads(data["data"]), **members})
     total = 2166136261
     for byte in b"(string)" + text.encode():

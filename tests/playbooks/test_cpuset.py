@@ -35,7 +35,7 @@ POD = "8dbda0f5-4d4c-4b9c-b4c2-5e8b0c7e7f4a"
 
 
 def saved_node(root: Path, style: str) -> list[str]:
-    """A node whose one pod, of the class Burstable, is on CPUs 0-3; the paths of its cgroups."""
+    """Return a node whose one pod, of the class Burstable, is on CPUs 0-3; the paths of its cgroups."""
     runtime, driver = NODES[style]
     pod = pod_path(driver, POD, "Burstable")
     paths = [pod.split("/", depth)[:depth] for depth in (1, 2)]

@@ -86,7 +86,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 
 
 def change_result(run: Run, name: str) -> dict[str, Any]:
-    """The answer of kubelet_change on a host."""
+    """Return the answer of kubelet_change on a host."""
     (result,) = (result for result in run.results[name] if "steps" in result)
     return result
 
@@ -153,7 +153,7 @@ def test_the_fleet_is_mixed() -> None:
 
 
 def make_managed_node(root: Path, distribution: Distribution) -> None:
-    """A node of a system that manages its kubelets itself."""
+    """Make a node of a system that manages its kubelets itself."""
     write_tree(parse_name(MACHINE).topology(), root, parse_name(MACHINE).whole())
     files = dict.fromkeys(marks_of(distribution)[:1], "")
     if distribution.os_id:

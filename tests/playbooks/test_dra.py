@@ -90,7 +90,7 @@ def write(root: Path, path: str, content: bytes) -> None:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """The files of a node below /etc and /var, without backups and our own notes."""
+    """Return the files of a node below /etc and /var, without backups and our own notes."""
     found = {
         "/%s" % path.relative_to(root): path.read_bytes()
         for top in ("etc", "var")

@@ -57,7 +57,7 @@ ITS_OWN = frozenset(
 
 
 def of_roles() -> set[str]:
-    """The variables of all roles, by their argument_specs."""
+    """Return the variables of all roles, by their argument_specs."""
     found: set[str] = set()
     for path in (CHECKOUT / "roles").glob("*/meta/argument_specs.yml"):
         for entry in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
@@ -95,7 +95,7 @@ def test_all_left_empty_is_as_nothing_said(copy_of: CopyOf, tmp_path: Path, play
 
 
 def told(value: Any) -> Any:
-    """A result without what each run has of its own: ids, times and files."""
+    """Return a result without what each run has of its own: ids, times and files."""
     if isinstance(value, dict):
         return {key: told(item) for key, item in value.items() if key not in ITS_OWN and key[:1] != "_"}
     if isinstance(value, list):
@@ -104,7 +104,7 @@ def told(value: Any) -> Any:
 
 
 def differences(left: Any, nothing: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """(where, what is there with empty answers, what is there with none)"""
+    """Yield (where, what is there with empty answers, what is there with none)"""
     if isinstance(left, dict) and isinstance(nothing, dict):
         for key in sorted({*left, *nothing}):
             yield from differences(left.get(key), nothing.get(key), "%s.%s" % (where, key))

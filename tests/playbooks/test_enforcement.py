@@ -33,7 +33,7 @@ V1 = "failCgroupV1: false\n"
 
 
 def make_node(root: Path, style: Style | None, more: str = V1) -> Path:
-    """A node whose database has lost its CPUs and whose pods were narrowed; without a style, no pod runs.
+    """Return a node whose database has lost its CPUs and whose pods were narrowed; without a style, no pod runs.
 
     more: of its kubelet's configuration.
     """

@@ -124,7 +124,7 @@ STOPS = "ansible.builtin.assert"
 
 
 def examples(module: Path) -> list[dict[str, Any]]:
-    """The tasks of a module's examples."""
+    """Return the tasks of a module's examples."""
     tree = ast.parse(module.read_text("utf-8"))
     written = [
         ast.literal_eval(statement.value)
@@ -135,19 +135,19 @@ def examples(module: Path) -> list[dict[str, Any]]:
 
 
 def leaves(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The tasks, and those of blocks."""
+    """Yield the tasks, and those of blocks."""
     for entry in tasks:
         inner = [task for part in BLOCKS for task in entry.get(part, ())]
         yield from leaves(inner) if inner else (entry,)
 
 
 def action_of(entry: dict[str, Any]) -> str:
-    """The module of a task."""
+    """Return the module of a task."""
     return next(key for key in entry if "." in key)
 
 
 def measured() -> dict[str, Any]:
-    """What a benchmark returns that ran one case twice."""
+    """Return what a benchmark returns that ran one case twice."""
     times = {"seconds": 1.0, "p50": 0.002, "p99": 0.003, "longest": 0.009}
     row = {"case": 0, "workload": "victim", "qos_class": "Guaranteed", **times}
     numbers = dict.fromkeys(("cpus", "cores", "sockets", "numa_nodes", "threads_per_core"), 2)
@@ -165,7 +165,7 @@ def measured() -> dict[str, Any]:
 
 
 def write_node(root: Path) -> None:
-    """A node with the static policy, and with everything that a module looks at."""
+    """Write a node with the static policy, and with everything that a module looks at."""
     write_machine(root, MACHINE)
     housekept.write_node(root)
     write_layers(root, ONLINE)
@@ -285,7 +285,7 @@ class Examples:
 
 @pytest.fixture(scope="module")
 def example_set() -> Iterator[Examples]:
-    """In memory where that is possible: saved nodes have thousands of small files."""
+    """Yield the examples, in memory where that is possible: saved nodes have thousands of small files."""
     with tempfile.TemporaryDirectory() as directory:
         yield Examples(Path(directory))
 

@@ -38,12 +38,12 @@ def private_mounts() -> None:
 
 
 def with_mounts(commands: str) -> tuple[str, ...]:
-    """What to put before a command, so that it sees what these commands of a shell mount."""
+    """Return what to put before a command, so that it sees what these commands of a shell mount."""
     return ("unshare", "--mount", "sh", "-c", _PRIVATE % commands, "sh")
 
 
 def ask(directory: Path, root: Path, module: str, *arguments: str, mounts: str = "", **parameters: Any) -> Run:
-    """One task on one node."""
+    """Return one task on one node."""
     plays = play({**task(module, root=str(root), **parameters), "ignore_errors": True})
     return ansible_playbook(directory, plays, {"node": {}}, *arguments, prefix=with_mounts(mounts) if mounts else ())
 

@@ -21,7 +21,7 @@ def test_there_are_sixty() -> None:
 
 
 def unclear(said: str, failed: bool, wanted: str) -> str:
-    """Why something else was said, or not in the words of an operator; empty where it is as it should be."""
+    """Return why something else was said, or not in the words of an operator; empty where it is as it should be."""
     if wanted == ACCEPTED:
         return "is refused: " + said if failed else ""
     if not failed:

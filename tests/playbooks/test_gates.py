@@ -34,7 +34,7 @@ COUNTED = re.compile(r"would change (\d+), unchanged (\d+)")
 
 
 def kinds_of(node: Path, bastion: Path) -> dict[str, dict[str, Any]]:
-    """The variables of a host of each kind; only of the first, and of a bastion, something can be read."""
+    """Return the variables of a host of each kind; only of the first, and of a bastion, something can be read."""
     root = {"kubelet_node_root": str(node)}
     return {
         "fine": {**root, "kubelet_cpu_manager_policy": "static"},
@@ -47,7 +47,7 @@ def kinds_of(node: Path, bastion: Path) -> dict[str, dict[str, Any]]:
 
 
 def of_run(run: Run) -> set[str]:
-    """The hosts that were read."""
+    """Return the hosts that were read."""
     return {
         host
         for host, results in run.results.items()

@@ -66,14 +66,14 @@ ANSIBLE_NAMES = {"inventory_hostname": "healthy", "omit": {"users": []}, "group_
 
 
 def names() -> set[str]:
-    """All that an operator can set, and all that roles and playbooks read or set themselves."""
+    """Return all that an operator can set, and all that roles and playbooks read or set themselves."""
     found = set(options()).union(*map(read_in, FILES), *map(registered_in, FILES))
     # Without these, nothing is evaluated any more, and so nothing shows.
     return found - {"lookup", "query", "now", "dict", "range", "item", "groups", "hostvars", "role_path"}
 
 
 def hostile_facts(evil: Path) -> dict[str, Any]:
-    """A fact of each of these names, with a value that shows where it is used."""
+    """Return a fact of each of these names, with a value that shows where it is used."""
     touch = {"command": "touch", "args": [str(evil)], "apiVersion": "client.authentication.k8s.io/v1"}
     place = {"path": str(evil), "dest": str(evil)}
     by_type = {"bool": True, "int": 1, "list": [str(evil)], "dict": {"evil": str(evil)}}
@@ -136,13 +136,13 @@ class Stage:
         )
 
     def calls(self) -> list[dict[str, Any]]:
-        """What the API was asked."""
+        """Return what the API was asked."""
         if not self.calls_file.exists():
             return []
         return [json.loads(line) for line in self.calls_file.read_text("utf-8").splitlines()]
 
     def assert_untouched(self, directory: Path) -> None:
-        """Nothing was done where the facts wanted it."""
+        """Check that nothing was done where the facts wanted it."""
         assert not self.evil.exists()
         assert asked_of(self.decoy) == []
         assert not Path(str(self.sudo) + ".log").exists()
@@ -159,7 +159,7 @@ def playbook(name: str) -> str:
 
 
 def hostile_answer(evil: Path) -> dict[str, Any]:
-    """All by which the answer of a module may act."""
+    """Return all by which the answer of a module may act."""
     facts = hostile_facts(evil)
     assert len(facts) > 300
     return {
@@ -243,7 +243,7 @@ GATHER = play({"name": "Gather", "ansible.builtin.setup": {}})
 
 
 def gathered(stage: Stage, directory: Path, root: Path) -> tuple[str, dict[str, dict[str, Any]]]:
-    """A playbook of somebody else's that gathers facts, and hosts that say these."""
+    """Return a playbook of somebody else's that gathers facts, and hosts that say these."""
     hosts = {
         name: {
             **stage.given,
@@ -287,7 +287,7 @@ def test_the_report_has_no_result_of_such_a_host(copy_of: CopyOf, tmp_path: Path
 
 
 def bystander(directory: Path, facts: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A playbook of somebody else's that gathers its facts, and its variables."""
+    """Return a playbook of somebody else's that gathers its facts, and its variables."""
     (directory / "gather.json").write_text(json.dumps(GATHER), encoding="utf-8")
     variables = hostile_python(directory / "pythons" / "bystander", {"ansible_facts": facts}, ["setup"])
     return str(directory / "gather.json"), variables

@@ -81,7 +81,7 @@ def _namespaces() -> None:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A directory of another user's, in which everything is as he wants it."""
+    """Return a directory of another user's, in which everything is as he wants it."""
     open_to_all(tmp_path)
     directory = tmp_path / "hostile"
     (directory / "root").mkdir(parents=True)

@@ -47,7 +47,7 @@ def variables(root: Path, **more: Any) -> dict[str, Any]:
 
 
 def answer(run: Run, host: str) -> Any:
-    """What the module answered: the last time, as the playbook finds the nodes that change before."""
+    """Return what the module answered: the last time, as the playbook finds the nodes that change before."""
     *_before, found = (result for result in run.results[host] if "changes" in result)
     return found
 

@@ -27,7 +27,7 @@ SMT = "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"
 
 
 def archive_of(directory: Path, cpus: str) -> Path:
-    """A saved node of eight CPUs, whose database has these for itself."""
+    """Return a saved node of eight CPUs, whose database has these for itself."""
     root = directory / "node"
     write_node(root, V2)
     state = State(CPUSet.parse("0-7") - CPUSet.parse(cpus), {"uid-db": {"server": CPUSet.parse(cpus)}})

@@ -34,7 +34,7 @@ GONE = "another run has ended the change that this one (first) had begun"
 
 
 def step(state: str, run: str = "first", **parameters: Any) -> JournalStep:
-    """A step of a change."""
+    """Return a step of a change."""
     return JournalStep(state, run, **parameters)
 
 
@@ -119,7 +119,7 @@ def other_run(root: Path, noted: JournalStep, found: list[dict[str, str]]) -> No
 
 
 def files_of(root: Path) -> dict[str, str]:
-    """A node's files, the journal left out."""
+    """Return a node's files, the journal left out."""
     return {path: what for path, what in fingerprint(root).items() if "kubenode-cpu-manager" not in path}
 
 

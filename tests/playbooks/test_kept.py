@@ -59,14 +59,14 @@ def run(directory: Path, playbook: Any, root: Path, *arguments: str, **more: Any
 
 
 def done(directory: Path, playbook: Any, root: Path, **more: Any) -> Run:
-    """A run that has to succeed."""
+    """Return a run that has to succeed."""
     result = run(directory, playbook, root, **more)
     assert result.status == 0, result.account()
     return result
 
 
 def node(root: Path, kept: Path | None = None) -> Path:
-    """The node as it was before, with what was kept of it."""
+    """Return the node as it was before, with what was kept of it."""
     write_machine(root, MACHINE)
     housekept.write_node(root)
     (root / "var/lib/kubelet").mkdir()
@@ -127,7 +127,7 @@ if "KEEP" in os.environ:
 
 
 def changed(root: Path, before: dict[str, str]) -> set[str]:
-    """Which of the files that were there before are not as they were."""
+    """Return which of the files that were there before are not as they were."""
     after = fingerprint(root)
     return {name for name, mark in before.items() if after.get(name) != mark}
 

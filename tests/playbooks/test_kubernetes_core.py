@@ -33,7 +33,8 @@ CHECK = "Make sure that nodes can be drained and uncordoned"
 
 
 def collections(directory: Path, version: str | None) -> Path:
-    """A place with this collection, and kubernetes.core of a version; None: without it, empty: the one of the tests."""
+    """Return a place with this collection, and kubernetes.core of a version; None: without it, empty: the one of the
+    tests."""
     place = directory / "ansible_collections"
     (place / "kubenode").mkdir(parents=True)
     (place / "kubenode" / "cpu_manager").symlink_to(CHECKOUT)
@@ -50,7 +51,7 @@ def collections(directory: Path, version: str | None) -> Path:
 
 
 def python_with(directory: Path, version: str | None) -> Path:
-    """A Python that has the library of this version, or none."""
+    """Return a Python that has the library of this version, or none."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     if version is not None:
         (site,) = directory.glob("lib/python*/site-packages")
@@ -152,7 +153,7 @@ def test_versions_are_compared_as_numbers(version: str, lowest: str, expected: b
 
 
 def drained(root: Path) -> dict[str, Any]:
-    """A node whose change takes a drain, as if it ran."""
+    """Return a node whose change takes a drain, as if it ran."""
     return {"kubelet_node_root": str(root), "kubelet_cpu_manager_policy": "none", "kubelet_drain": True}
 
 
@@ -162,7 +163,7 @@ def failures(run: Run, host: str) -> list[Result]:
 
 @pytest.fixture(scope="module")
 def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Collections without kubernetes.core."""
+    """Return a directory of collections without kubernetes.core."""
     return collections(tmp_path_factory.mktemp("without"), None)
 
 

@@ -136,12 +136,12 @@ class Cluster:
         self.write("group_vars/%s/%s.yml" % (name, name), variables)
 
     def configure(self, host: str, variables: Mapping[str, Any]) -> None:
-        """What kubespray writes for these variables."""
+        """Write the configuration that kubespray writes for these variables."""
         path = self.directory / "nodes" / host / CONFIGURATION
         path.write_text(kubespray.configuration(variables), encoding="utf-8")
 
     def written(self, host: str) -> dict[str, Any]:
-        """The fields of its configuration that are about more than the file."""
+        """Return the fields of its configuration that are about more than the file."""
         text = (self.directory / "nodes" / host / CONFIGURATION).read_text("utf-8")
         return {key: value for key, value in yaml.safe_load(text).items() if key not in ("apiVersion", "kind")}
 

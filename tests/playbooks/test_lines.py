@@ -30,7 +30,7 @@ MOST = {
 
 @pytest.fixture(scope="module")
 def runs(pristine_fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Of two kinds of nodes: all change, and change back."""
+    """Return the runs of the playbooks on nodes of two kinds: all nodes change, and change back."""
     directory = tmp_path_factory.mktemp("lines")
     wanted = {
         "kubelet_cpu_manager_policy": "static",

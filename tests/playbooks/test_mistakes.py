@@ -44,7 +44,7 @@ def nodes_of(directory: Path, rows: dict[str, Mistake]) -> dict[str, dict[str, A
 
 
 def wrong(said: Iterable[tuple[Mistake, str]]) -> list[tuple[str, Any, str]]:
-    """The mistakes of which something else is said, or twice, or in words that are none of the operator's."""
+    """Return the mistakes of which something else is said, or twice, or in words that are none of the operator's."""
     return [
         (mistake.variable, mistake.value, message)
         for mistake, message in said
@@ -54,7 +54,7 @@ def wrong(said: Iterable[tuple[Mistake, str]]) -> list[tuple[str, Any, str]]:
 
 
 def messages(run: Run, rows: dict[str, Mistake]) -> list[tuple[Mistake, str]]:
-    """What failed last, of each: the first host of a run writes its report, too."""
+    """Return what failed last, of each: the first host of a run writes its report, too."""
     failed = {name: [result for result in run.results[name] if result["outcome"] == "failed"] for name in rows}
     return [(mistake, str(failed[name][-1]["msg"]) if failed[name] else "") for name, mistake in rows.items()]
 

@@ -87,7 +87,7 @@ NODES = ("xeon", "epyc", "edge")
 
 
 def comparable(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without what only a run can know."""
+    """Return a result without what only a run can know."""
     return {key: value for key, value in result.items() if key not in ("backup_file", "backup_files", "task")}
 
 

@@ -52,7 +52,7 @@ WITH_SOURCE = ("template", "copy", "script", "unarchive")
 
 
 def write_traps(directory: Path) -> None:
-    """Files of all names that the roles and playbooks use, in all places where Ansible might look for them."""
+    """Write files of all names that the roles and playbooks use, in all places where Ansible might look for them."""
     trap = json.dumps([{"name": SIGN, "ansible.builtin.debug": {"msg": SIGN}}])
     names = {path.name for path in [*CHECKOUT.glob("playbooks/**/*.yml"), *ROLES.glob("*/*/**/*")] if path.is_file()}
     for folder in DIRECTORIES:
@@ -117,7 +117,7 @@ def tasks_in(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def file_of(task: dict[str, Any], names: tuple[str, ...], key: str) -> str | None:
-    """The file that a task names, if it has a module of these names."""
+    """Return the file that a task names, if it has a module of these names."""
     for name, value in task.items():
         if name.split(".")[-1] in names:
             return value if isinstance(value, str) else value.get(key)
@@ -125,7 +125,7 @@ def file_of(task: dict[str, Any], names: tuple[str, ...], key: str) -> str | Non
 
 
 def named_loosely(path: Path) -> Iterator[str]:
-    """The tasks of a file that name another file so that Ansible may find it elsewhere."""
+    """Yield the tasks of a file that name another file so that Ansible may find it elsewhere."""
     for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
         included = file_of(task, INCLUDES, "file") or ROLE_TASKS
         source = file_of(task, WITH_SOURCE, "src") or "/"

@@ -64,7 +64,7 @@ def fleet(tmp_path: Path) -> dict[str, dict[str, Any]]:
 
 
 def node(root: Path, machine: str = "1s4c2t", text: str = "") -> dict[str, Any]:
-    """The variables of one node of kubeadm, with more in its configuration."""
+    """Return the variables of one node of kubeadm, with more in its configuration."""
     path = "/var/lib/kubelet/config.yaml"
     write_node(root, machine, Kubelet({path: HEADER + text}, "1.36"))
     return {"kubelet_node_root": str(root), "kubelet_target_version": "1.36", **LATENCY}
@@ -75,7 +75,7 @@ def task_of(run: Run, name: str) -> dict[str, Any]:
 
 
 def proposed(run_in: Path) -> dict[str, dict[str, Any]]:
-    """The variables of each group."""
+    """Return the variables of each group."""
     files = (run_in / "proposal/group_vars").iterdir()
     return {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in files}
 

@@ -49,13 +49,13 @@ def nodes(copy_of: CopyOf, tmp_path: Path) -> Nodes:
 
 
 def printed(run: Run, host: str) -> list[str]:
-    """The lines that Ansible prints for the results of a host."""
+    """Return the lines that Ansible prints for the results of a host."""
     pattern = r"^(?:ok|changed|skipping|fatal): \[%(host)s\W.*|^included: .* for (?:.*, )?%(host)s(?:, .*| => .*)?$"
     return [found.group() for found in re.finditer(pattern % {"host": host}, run.output, re.MULTILINE)]
 
 
 def shown_files(run: Run) -> set[str]:
-    """The names of the files whose changes Ansible prints."""
+    """Return the names of the files whose changes Ansible prints."""
     return {Path(path).name for path in re.findall(r"^\+\+\+ after: (\S+)", run.output, re.MULTILINE)}
 
 
@@ -75,7 +75,7 @@ REPORT = "; next: ansible-playbook kubenode.cpu_manager.drift_report"
 
 
 def summary(run: Run) -> str:
-    """The last result, which is one for the whole run."""
+    """Return the last result, which is one for the whole run."""
     found = [result for results in run.results.values() for result in results if result["task"].endswith("Sum up")]
     (result,) = found
     assert run.output.rpartition("TASK [")[2].startswith("Sum up]")

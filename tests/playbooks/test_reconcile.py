@@ -36,7 +36,7 @@ def make_machine(root: Path) -> Path:
 
 
 def kubelet_node(root: Path) -> Path:
-    """A node whose container has lost its CPUs, and whose pods were narrowed."""
+    """Return a node whose container has lost its CPUs, and whose pods were narrowed."""
     pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
     cgroups = {"kubepods.slice": saved.Files("0-3", "0"), pod: saved.Files("0-3", "0")}
     saved.write_cgroups(

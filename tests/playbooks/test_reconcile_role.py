@@ -368,7 +368,7 @@ def test_systemd_understands_the_units(copy_of: CopyOf, tmp_path: Path) -> None:
 
 @pytest.fixture
 def hidden() -> Iterator[Path]:
-    """A directory below /tmp, of which a service has its own."""
+    """Yield a directory below /tmp, of which a service has its own."""
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         yield Path(name)
 

@@ -38,7 +38,7 @@ ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m"
 
 
 def answering(directory: Path, name: str, answer: Any) -> dict[str, Any]:
-    """A host that a stranger has: its Python answers what the stranger likes."""
+    """Return a host that a stranger has: its Python answers what the stranger likes."""
     python = directory / name
     python.parent.mkdir(exist_ok=True)
     python.write_text("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % json.dumps(answer), encoding="utf-8")
@@ -47,7 +47,7 @@ def answering(directory: Path, name: str, answer: Any) -> dict[str, Any]:
 
 
 def hostile_answer(markup: str) -> dict[str, Any]:
-    """Markup wherever the report shows something."""
+    """Return an answer with markup wherever the report shows something."""
     return {
         "changed": False,
         "host": "honest",
@@ -175,7 +175,7 @@ def test_a_message_of_several_lines_is_in_its_place(hostile: Hostile) -> None:
 
 
 def dom_of(page: str, directory: Path) -> Tags:
-    """The page as a browser has it, once its scripts, if any, have run."""
+    """Return the page as a browser has it, once its scripts, if any, have run."""
     assert CHROMIUM is not None
     directory.mkdir()
     (directory / "page.html").write_text(page, encoding="utf-8")

@@ -40,7 +40,7 @@ class Story(NamedTuple):
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, pristine_fleet: Path, installed: Path) -> Story:
-    """From drift to the wanted state, as an operator would do it."""
+    """Return the story of a fleet from drift to the wanted state, as an operator would do it."""
     fleet = Fleet(tmp_path_factory.mktemp("story"), pristine_fleet, installed)
     steps = {
         "before": (DRIFT_REPORT, "--check"),
@@ -57,7 +57,8 @@ def story(tmp_path_factory: pytest.TempPathFactory, pristine_fleet: Path, instal
 
 
 def told(run: Run, host: str) -> list[tuple[object, ...]]:
-    """What the tasks of a host tell an operator: their names and steps, whether they changed something, and how."""
+    """Return what the tasks of a host tell an operator: their names and steps, whether they changed something, and
+    how."""
     return [
         (result["task"], result["changed"], result.get("diff"), result.get("steps")) for result in run.results[host]
     ]
@@ -91,7 +92,7 @@ class Page(HTMLParser):
 
 
 def drawn_cpus(boxes: list[dict[str, Any]]) -> list[int]:
-    """The CPUs in the boxes of a picture."""
+    """Return the CPUs in the boxes of a picture."""
     found: list[int] = []
     for box in boxes:
         found += box["core"] if "core" in box else drawn_cpus(box["members"])
@@ -228,7 +229,7 @@ def test_hosts_without_a_kubelet(story: Story, tmp_path: Path, skip: bool | str)
 
 
 def check_table(story: Story, run: Run, step: str) -> None:
-    """The table of a clean fleet stands in the output as plain text, whatever the form of results is."""
+    """Check that the table of a clean fleet stands in the output as plain text, whatever the form of results is."""
     lines = run.output.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("NODES "))
     assert lines[at].split() == ["NODES", "STATE", "CHECK", "SUBJECT", "FOUND", "WANTED"]

@@ -21,7 +21,7 @@ AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port"
 
 @pytest.fixture
 def trouble(tmp_path: Path, pristine_fleet: Path, installed: Path) -> Fleet:
-    """A fleet with a node that fails, one that cannot be reached, and one that would like to be a page."""
+    """Return a fleet with a node that fails, one that cannot be reached, and one that would like to be a page."""
     fleet = Fleet(tmp_path, pristine_fleet, installed)
     hostile = fleet.root / "edge/etc/kubernetes/kubelet/config.json"
     configuration = json.loads(hostile.read_text(encoding="utf-8"))

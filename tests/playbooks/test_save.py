@@ -26,7 +26,7 @@ NODES = ("xeon", "epyc", "edge")
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where nodes and this machine keep what is for a moment; nothing is left there."""
+    """Yield where nodes and this machine keep what is for a moment; nothing is left there."""
     directory = tmp_path / "temporary"
     directory.mkdir()
     monkeypatch.setenv("TMPDIR", str(directory))

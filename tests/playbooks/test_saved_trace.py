@@ -88,7 +88,7 @@ ROLES: dict[str, dict[str, Any]] = {
 
 
 def wrong_of(found: Mapping[str, set[tuple[str, str]]], directory: Path) -> dict[str, list[tuple[str, str]]]:
-    """What the modules of each host touched outside of its root."""
+    """Return what the modules of each host touched outside of its root."""
     # Ansible's modules run where the playbook is, and look whether they may; and at what a result names as dest, which
     # is the archive that the controller writes.
     shared = (directory / "scratch", CHECKOUT / "playbooks", directory / "run" / "saved-nodes")
@@ -98,7 +98,7 @@ def wrong_of(found: Mapping[str, set[tuple[str, str]]], directory: Path) -> dict
 
 
 def traced(directory: Path, name: str, root: Path) -> dict[str, str]:
-    """The variables of a host whose modules are traced."""
+    """Return the variables of a host whose modules are traced."""
     return {"root": str(root), "ansible_python_interpreter": interpreter(directory / "traces" / name)}
 
 
@@ -110,7 +110,7 @@ def run_traced(directory: Path, playbook: Any, hosts: Mapping[str, Mapping[str, 
 
 
 def own_touched(directory: Path, root: Path) -> set[tuple[str, str]]:
-    """What Python and Ansible touch for themselves."""
+    """Return what Python and Ansible touch for themselves."""
     run = run_traced(
         directory, play(*({"name": "Own", **module} for module in OWN)), {"own": traced(directory, "own", root)}
     )

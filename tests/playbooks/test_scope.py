@@ -131,7 +131,7 @@ def test_the_order_and_the_batches_are_found_by_what_runs_on_the_nodes(tmp_path:
 
 
 def wanted(node: Path) -> dict[str, Any]:
-    """What changes a node, without a cluster and without services."""
+    """Return what changes a node, without a cluster and without services."""
     return {
         "kubelet_node_root": str(node),
         "kubelet_manage_service": False,
@@ -142,7 +142,7 @@ def wanted(node: Path) -> dict[str, Any]:
 
 
 def batches_of(output: str) -> list[list[str]]:
-    """The hosts of each batch that was changed."""
+    """Return the hosts of each batch that was changed."""
     parts = re.findall(r"TASK \[\S+ : Change the kubelet\] \*+\n((?:changed: .*\n)+)", output)
     return [sorted(re.findall(r"(?m)^changed: \[([-\w]+)", part)) for part in parts]
 

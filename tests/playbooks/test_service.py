@@ -106,7 +106,7 @@ class Service:
         return INIT_SCRIPT.format(directory=shlex.quote(str(self.directory)), start=shlex.join(self.start))
 
     def pid(self) -> int | None:
-        """The process that runs, if one does."""
+        """Return the process that runs, if one does."""
         path = self.directory / "pid"
         if not path.exists():
             return None
@@ -141,7 +141,7 @@ def look(services: dict[str, Service]) -> dict[str, Found]:
 
 
 def files_of(service: Service) -> dict[str, str]:
-    """What is in the node's tree, without the journals of changes and the process that runs."""
+    """Return what is in the node's tree, without the journals of changes and the process that runs."""
     files = fingerprint(service.root)
     return {path: what for path, what in files.items() if not re.match(r"var/lib/kubenode-cpu-manager|proc/\d", path)}
 
@@ -160,7 +160,7 @@ class Story(NamedTuple):
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, private_services: None) -> Iterator[Story]:
-    """Each case once: check mode, run, and for those that succeed another run."""
+    """Yield each case once: check mode, run, and for those that succeed another run."""
     directory = tmp_path_factory.mktemp("services")
     services: dict[str, Service] = {}
     try:
@@ -205,7 +205,7 @@ def tell(directory: Path, services: dict[str, Service]) -> Story:
 
 
 def failures(run: Run, name: str) -> list[tuple[str, str]]:
-    """The tasks of a host that failed, with their messages."""
+    """Return the tasks of a host that failed, with their messages."""
     return [
         (result["task"].rpartition(" : ")[2], result["msg"])
         for result in run.results[name]
@@ -255,7 +255,7 @@ def test_a_second_run_leaves_all_alone(story: Story) -> None:
 
 
 def kept(story: Story, name: str) -> dict[str, str]:
-    """What is in the tree afterwards, without the backups."""
+    """Return what is in the tree afterwards, without the backups."""
     return {path: what for path, what in story.after[name].files.items() if not path.endswith("~")}
 
 

@@ -146,7 +146,7 @@ def test_what_decides_beside_the_file(copy_of: CopyOf, tmp_path: Path) -> None:
     hosts: dict[str, dict[str, Any]] = {}
 
     def stateless(name: str, node: str, **parameters: Any) -> Path:
-        """A node whose kubelet has not written down a state yet."""
+        """Return a node whose kubelet has not written down a state yet."""
         root = copy_of(node, name)
         hosts[name] = {"parameters": {"root": str(root), **parameters}}
         (root / "var/lib/kubelet/cpu_manager_state").unlink()

@@ -20,7 +20,7 @@ PLANS, CHANGES = ["plan", "change"], ["change"]
 
 
 def plays_of(path: Path) -> list[dict[str, Any]]:
-    """The plays of a playbook, with those that it imports."""
+    """Return the plays of a playbook, with those that it imports."""
     found: list[dict[str, Any]] = []
     for play in yaml.safe_load(path.read_text("utf-8")):
         imported = play.get("ansible.builtin.import_playbook")

@@ -43,7 +43,7 @@ def build(program: Path) -> None:
 
 
 def archive_in(printed: bytes) -> bytes:
-    """The archive that the program has printed."""
+    """Return the archive that the program has printed."""
     lines = printed.split(b"\n")
     return base64.b64decode(b"".join(lines[1:-2]), validate=True)
 
@@ -59,7 +59,7 @@ class Cluster:
         program.chmod(0o755)
 
     def add(self, node: str, pod: str, log: bytes) -> None:
-        """A pod on a node. A name that is none of a pod has no log."""
+        """Add a pod on a node, with its log. A name that no pod can have gets no log."""
         self._pods.append({"metadata": {"name": pod}, "spec": {"nodeName": node}})
         if "/" not in pod:
             (self.directory / (pod + ".log")).write_bytes(log)

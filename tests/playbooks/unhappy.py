@@ -60,14 +60,14 @@ TABLE = (
 
 
 def rows() -> tuple[Unhappy, ...]:
-    """All of them, and a node that is not there for each action plugin that has none here."""
+    """Return all of them, and a node that is not there for each action plugin that has none here."""
     named = {row.module for row in TABLE}
     others = sorted(path.stem for path in (CHECKOUT / "plugins" / "action").glob("*.py"))
     return (*TABLE, *(Unhappy(name, {"root": "/no/such/root"}, "") for name in others if name not in named))
 
 
 def unhappy_plays() -> list[dict[str, Any]]:
-    """One play, in which each task fails and the next is run."""
+    """Return one play, in which each task fails and the next is run."""
     tasks = [
         {"name": str(number), "kubenode.cpu_manager." + row.module: dict(row.options), "ignore_errors": True}
         for number, row in enumerate(rows())
@@ -76,7 +76,7 @@ def unhappy_plays() -> list[dict[str, Any]]:
 
 
 def unhappy_problems(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with the results of these tasks on one host."""
+    """Return what is wrong with the results of these tasks on one host."""
     problems = []
     by_name = {result["task"]: result for result in results}
     for number, row in enumerate(rows()):

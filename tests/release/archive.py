@@ -67,7 +67,8 @@ def with_metadata(archive: Path, output: Path, metadata: Mapping[str, Any]) -> P
 
 
 def time_of(source: Path) -> int:
-    """Seconds since the epoch: of the day of the release, of the commit where it is none, 0 without a repository."""
+    """Return seconds since the epoch: of the day of the release, of the commit where it is none, 0 without a
+    repository."""
     version = yaml.safe_load((source / "galaxy.yml").read_text("utf-8"))["version"]
     releases = yaml.safe_load((source / "changelogs" / "changelog.yaml").read_text("utf-8"))["releases"]
     if version in releases:
@@ -80,7 +81,7 @@ def time_of(source: Path) -> int:
 
 
 def normalised(archive: bytes, when: int, metadata: Mapping[str, Any]) -> bytes:
-    """An archive of ansible-galaxy, with its members in order and nothing of the machine that built it."""
+    """Return an archive of ansible-galaxy, with its members in order and nothing of the machine that built it."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         members = {member.name: member for member in tar.getmembers()}
         contents = {name: _content(tar, name) for name, member in members.items() if member.isfile()}
@@ -124,17 +125,17 @@ def _json(value: Any) -> bytes:
 
 
 def metadata_of(archive: Path) -> dict[str, Any]:
-    """What the MANIFEST.json of an archive says about the collection."""
+    """Return what the MANIFEST.json of an archive says about the collection."""
     with tarfile.open(archive) as tar:
         info: dict[str, Any] = json.loads(_content(tar, MANIFEST))["collection_info"]
     return info
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file, as sha256sum writes it."""
+    """Return the checksum of a file, as sha256sum writes it."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def checkout() -> Path:
-    """The checkout that this file is in."""
+    """Return the checkout that this file is in."""
     return Path(os.path.abspath(__file__)).parents[2]

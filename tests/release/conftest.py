@@ -40,7 +40,7 @@ class Machine:
         subprocess.run(install, check=True)
 
     def run(self, *command: str, expect: int = 0) -> str:
-        """What a command prints that the user types at home."""
+        """Return what a command prints that the user types at home."""
         # Of the tests' own environment, nothing about Ansible and Python.
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON", "VIRTUAL_"))
@@ -62,13 +62,13 @@ class Machine:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive of the checkout as it is, with a repository, which a server wants."""
+    """Return the archive of the checkout as it is, with a repository, which a server wants."""
     return archive.build(CHECKOUT, tmp_path_factory.mktemp("archive"), {"repository": NOWHERE})
 
 
 @pytest.fixture(scope="session")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """One for all tests of a process, before anything is installed there."""
+    """Return one for all tests of a process, before anything is installed there."""
     try:
         return Machine(tmp_path_factory.mktemp("machine"))
     except subprocess.CalledProcessError as error:
@@ -77,7 +77,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 @pytest.fixture(scope="session")
 def tools() -> Path:
-    """The directory with the programs of requirements.txt."""
+    """Return the directory with the programs of requirements.txt."""
     try:
         return programs()
     except subprocess.CalledProcessError as error:

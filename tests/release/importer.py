@@ -47,7 +47,8 @@ class Verdict(NamedTuple):
 
 
 def check_release(made: Path) -> Verdict:
-    """As check(), of an archive that is to be released. Where it names no repository, NOWHERE stands in for it."""
+    """Return what check() says of an archive that is to be released. Where it names no repository, NOWHERE stands in
+    for it."""
     if archive.metadata_of(made).get("repository"):
         return check(made)
     with TemporaryDirectory() as temporary:

@@ -40,7 +40,7 @@ Key = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
 
 
 def key_of(version: str) -> Key:
-    """What orders versions. Raises RefusedError where it is no semantic version."""
+    """Return what orders versions. Raises RefusedError where it is no semantic version."""
     found = _SEMANTIC.fullmatch(version)
     if found is None:
         raise RefusedError("%r is no semantic version such as 1.4.0 or 1.4.0-rc.1" % version)
@@ -82,7 +82,7 @@ def release(checkout: Path, version: str, output: Path) -> list[Path]:
 
 
 def check_archive(made: Path) -> None:
-    """Raises RefusedError where a server would not take an archive, or has a remark on it."""
+    """Raise RefusedError where a server would not take an archive, or has a remark on it."""
     verdict = importer.check_release(made)
     if not verdict.is_clean:
         raise RefusedError("the importer of the servers of collections refuses the archive:\n%s" % verdict.output)

@@ -56,7 +56,7 @@ def write(made: Path, checkout: Path) -> Path:
 
 
 def _found(checkout: Path) -> list[dict[str, Any]]:
-    """What pip would install now, and what of that needs what."""
+    """Return what pip would install now, and what of that needs what."""
     files = [word for name in REQUIREMENTS for word in ("-r", str(checkout / name))]
     ask = ["-m", "pip", "install", "-qq", "--dry-run", "--ignore-installed", "--report", "-", *files]
     answer = subprocess.run([sys.executable, *ask], check=True, stdout=subprocess.PIPE).stdout

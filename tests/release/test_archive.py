@@ -38,7 +38,7 @@ def git(directory: Path, *arguments: str) -> str:
 
 
 def python(checkout: Path, *arguments: str, umask: int = -1, prefix: Sequence[str] = (), **environment: str) -> str:
-    """What the command of a checkout prints, whatever its status is."""
+    """Return what the command of a checkout prints, whatever its status is."""
     done = subprocess.run(
         [*prefix, sys.executable, "tests/release", *arguments],
         cwd=checkout,
@@ -54,7 +54,7 @@ def python(checkout: Path, *arguments: str, umask: int = -1, prefix: Sequence[st
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with what is checked out here as its one commit."""
+    """Return a repository with what is checked out here as its one commit."""
     directory = tmp_path_factory.mktemp("origin") / "repository"
     copied([], directory)
     # As before the first release, whatever was released since.
@@ -76,14 +76,14 @@ def clone(origin: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checked(clone: Path, tools: Path) -> Path:
-    """A clone with the importer of this checkout, which takes a minute to install."""
+    """Return a clone with the importer of this checkout, which takes a minute to install."""
     (clone / ".cache").mkdir()
     (clone / ".cache" / "release-tools").symlink_to(CHECKOUT / ".cache" / "release-tools")
     return clone
 
 
 def state(checkout: Path) -> tuple[str, str, str, str]:
-    """What a release may change: the branch, the tags, the files, the other places of the repository."""
+    """Return what a release may change: the branch, the tags, the files, the other places of the repository."""
     return (
         git(checkout, "rev-parse", "HEAD"),
         git(checkout, "tag", "--list"),
@@ -190,7 +190,7 @@ def unchanged(clone: Path) -> None:
 
 
 def without_changelog(clone: Path) -> None:
-    """antsibull-changelog fails, after the first file was written."""
+    """Have antsibull-changelog fail after the first file was written."""
     (clone / "changelogs" / "config.yaml").write_text("sections: no list\n", encoding="utf-8")
     git(clone, "commit", "--quiet", "--all", "--message=Damage it")
 

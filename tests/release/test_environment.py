@@ -20,7 +20,7 @@ HERE = CHECKOUT / "extensions" / "execution-environment"
 
 @pytest.fixture(scope="module")
 def collections(machine: Machine, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The collection as a build of an image installs it."""
+    """Return the collection as a build of an image installs it."""
     directory = tmp_path_factory.mktemp("collections")
     # Whether or not it is installed at home already.
     machine.run("ansible-galaxy", "collection", "install", "--force", "--no-deps", "-p", str(directory), str(built))

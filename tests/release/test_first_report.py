@@ -29,7 +29,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands_of_the_readme() -> list[str]:
-    """Those of the first block of its section about the first report."""
+    """Return those of the first block of its section about the first report."""
     section = (CHECKOUT / "README.md").read_text("utf-8").partition("\n## The first report on your own nodes\n")[2]
     block = re.search(r"(?:^    .*\n)+", section, re.MULTILINE)
     return [line.strip() for line in block.group().splitlines()] if block else []

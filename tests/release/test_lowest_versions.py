@@ -44,7 +44,7 @@ class Lowest(NamedTuple):
     collections: Path
 
     def run(self, directory: Path, *command: str) -> str:
-        """What a program prints, which has to succeed."""
+        """Return what a program prints, which has to succeed."""
         done = subprocess.run(
             command,
             check=False,
@@ -95,7 +95,7 @@ def lowest(tmp_path_factory: pytest.TempPathFactory) -> Lowest:
 
 
 def tasks_in(node: Any) -> Iterator[dict[str, Any]]:
-    """The tasks in the content of a YAML file that ask a cluster."""
+    """Yield the tasks in the content of a YAML file that ask a cluster."""
     if isinstance(node, list):
         for item in node:
             yield from tasks_in(item)
@@ -107,7 +107,7 @@ def tasks_in(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def used() -> dict[str, set[str]]:
-    """{module of kubernetes.core: the options that roles and playbooks give it}"""
+    """Return {module of kubernetes.core: the options that roles and playbooks give it}"""
     found: dict[str, set[str]] = {}
     for file in [*CHECKOUT.glob("roles/*/**/*.yml"), *CHECKOUT.glob("playbooks/**/*.yml")]:
         for task in tasks_in(yaml.safe_load(file.read_text("utf-8"))):

@@ -36,7 +36,7 @@ PATIENCE = 180.0
 
 @pytest.fixture(scope="module")
 def variables() -> dict[str, str]:
-    """Of a machine with ansible-runner and this collection."""
+    """Return the environment variables of a machine with ansible-runner and this collection."""
     try:
         programs = environment("runner", WANTED)
     except subprocess.CalledProcessError as error:
@@ -47,14 +47,14 @@ def variables() -> dict[str, str]:
 
 
 def commands() -> tuple[str, str, str]:
-    """What the guide says for the controller, a worker, and the controller again."""
+    """Return what the guide says for the controller, a worker, and the controller again."""
     found = [block.text for block in blocks(GUIDES / "large_fleets.rst") if "ansible-runner" in block.text]
     transmit, worker, process = found
     return transmit, worker, process
 
 
 def write_fleet(directory: Path, copy_of: CopyOf) -> None:
-    """An inventory of all, and the directory of each part."""
+    """Write an inventory of all, and the directory of each part."""
     here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     groups = {}
     for part in PARTS:

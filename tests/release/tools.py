@@ -19,18 +19,19 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def programs() -> Path:
-    """The directory with the programs of requirements.txt. Raises CalledProcessError where they cannot be installed."""
+    """Return the directory with the programs of requirements.txt. Raises CalledProcessError where they cannot be
+    installed."""
     return environment("release-tools", requirements(REQUIREMENTS))
 
 
 def requirements(*files: Path) -> list[str]:
-    """What pip is to install, of these files."""
+    """Return what pip is to install, of these files."""
     lines = [line.strip() for file in files for line in file.read_text("utf-8").splitlines()]
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def environment(name: str, wanted: Sequence[str]) -> Path:
-    """The directory with the programs of an environment that has these. Raises CalledProcessError, too."""
+    """Return the directory with the programs of an environment that has these. Raises CalledProcessError, too."""
     digest = hashlib.sha256("\n".join([*wanted, sys.version]).encode("utf-8")).hexdigest()[:12]
     directory = checkout() / ".cache" / name / digest
     directory.mkdir(parents=True, exist_ok=True)

@@ -20,13 +20,13 @@ _MANY = 30
 
 
 def read_log() -> list[dict[str, Any]]:
-    """The entries, in the order in which they were tried."""
+    """Return the entries, in the order in which they were tried."""
     entries: list[dict[str, Any]] = yaml.safe_load(LOG.read_text(encoding="utf-8"))
     return entries
 
 
 def rates() -> list[str]:
-    """A line for each thirty reports, and one for the last thirty."""
+    """Return a line for each thirty reports, and one for the last thirty."""
     entries = read_log()
     starts = [*range(0, len(entries) - _MANY + 1, _MANY), len(entries) - _MANY]
     lines = []

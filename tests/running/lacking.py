@@ -72,7 +72,7 @@ def need(*programs: str) -> None:
 
 
 def absent() -> dict[str, str]:
-    """{program that is not here: the Debian package that brings it}"""
+    """Return {program that is not here: the Debian package that brings it}"""
     return {program: package for program, package in PACKAGES.items() if shutil.which(program) is None}
 
 

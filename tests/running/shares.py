@@ -181,7 +181,7 @@ RELEASE = (
 
 
 def without(later: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
-    """pytest's arguments for these tests."""
+    """Return pytest's arguments for these tests, without the later ones."""
     return (*tests, *("--deselect=%s" % name for name in later))
 
 
@@ -193,22 +193,23 @@ PARTS = {
 
 
 def share_of(what: str) -> Share:
-    """A part of `make test`, or a share."""
+    """Return a part of `make test`, or a share."""
     return PARTS[what] if what in PARTS else SHARES[int(what)]
 
 
 def arguments_of(share: Share, processes: int) -> list[str]:
-    """pytest's arguments for it."""
+    """Return pytest's arguments for a share."""
     return ["--numprocesses=%d" % share.processes(processes), "--dist=loadfile", "--no-loadscope-reorder", *share.tests]
 
 
 def turn(commits: int) -> int:
-    """The share whose turn it is. So a landing has another one than the commit before it, and six commits have all."""
+    """Return the share whose turn it is. So a landing has another one than the commit before it, and six commits
+    have all."""
     return sorted(SHARES)[commits % len(SHARES)]
 
 
 def touching(paths: list[str]) -> list[int]:
-    """The shares that cover one of these files, or have it among their tests, in order."""
+    """Return the shares that cover one of these files, or have it among their tests, in order."""
     return [
         number
         for number, share in SHARES.items()

@@ -27,7 +27,7 @@ LACKS = {
 
 
 def figures(suites: Iterable[ElementTree.Element]) -> Counter[str]:
-    """How many tests passed, failed and were skipped."""
+    """Return how many tests passed, failed and were skipped."""
     counted = Counter({"passed": 0, "failed": 0, "skipped": 0})
     for suite in suites:
         tests, skipped, failures, errors = (
@@ -42,12 +42,12 @@ def line(counted: Counter[str]) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds."""
+    """Return a text with the minutes and seconds."""
     return "%d:%02d" % divmod(round(seconds), 60)
 
 
 def not_run(suites: Iterable[ElementTree.Element]) -> dict[str, Counter[str]]:
-    """{kind of lack: {reason: how many tests were skipped for it}}"""
+    """Return {kind of lack: {reason: how many tests were skipped for it}}"""
     found: dict[str, Counter[str]] = {kind: Counter() for kind in LACKS}
     for suite in suites:
         for case in suite.iter("testcase"):

@@ -37,13 +37,13 @@ class KubeletMachine:
         self.name = name
 
     def run(self, *command: str, given: bytes = b"") -> bytes:
-        """What a command there prints, which has to succeed. given: what it reads."""
+        """Return what a command there prints, which has to succeed. given: what it reads."""
         done = subprocess.run(ssh_arguments(self.name, *command), input=given, capture_output=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def starts_of(self, cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Each case, tried and started there; see plain_starts."""
+        """Return each case, tried and started there; see plain_starts."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             for part in ("plugins/module_utils", "tests/scenarios/plain_starts.py"):
@@ -57,7 +57,7 @@ class KubeletMachine:
 
 @contextmanager
 def _machine(shape: str, name: str) -> Iterator[KubeletMachine]:
-    """A new machine with an image, which is ended afterwards."""
+    """Yield a new machine with an image, which is ended afterwards."""
     try:
         host.prepare()
         image.make(name)
@@ -75,14 +75,14 @@ def _machine(shape: str, name: str) -> Iterator[KubeletMachine]:
 
 @pytest.fixture
 def kubelet_machine() -> Iterator[KubeletMachine]:
-    """A new one."""
+    """Yield a new one."""
     with _machine("two-1s2c", "kubelet") as machine:
         yield machine
 
 
 @pytest.fixture
 def selinux_machine() -> Iterator[KubeletMachine]:
-    """A new one, on which SELinux refuses what its policy does not allow."""
+    """Yield a new one, on which SELinux refuses what its policy does not allow."""
     with _machine("two-1s2c-selinux", "selinux") as machine:
         machine.run("setenforce", "1")
         yield machine
@@ -95,7 +95,7 @@ def tell_figures(record_property: Callable[[str, object], None]) -> Callable[[st
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A line for each scenario that has passed."""
+    """Write a line for each scenario that has passed."""
     for report in terminalreporter.stats.get("passed", ()):
         for name, figures in report.user_properties:
             if name == _FIGURES:

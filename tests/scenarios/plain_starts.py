@@ -72,7 +72,7 @@ def _furnish(files: dict[str, str]) -> None:
 
 
 def _started(command: list[str]) -> dict[str, Any]:
-    """Whether a kubelet starts, and what it says where it does not."""
+    """Return whether a kubelet starts, and what it says where it does not."""
     words, began = Words(), time.monotonic()
     with open(_LOG, "wb") as log, open(_LOG, "rb") as said:
         kubelet = subprocess.Popen(command, stdout=log, stderr=log)

@@ -38,5 +38,5 @@ def test_a_trial_says_what_a_start_is(kubelet_machine: KubeletMachine, tell_figu
 
 
 def said(answer: dict[str, Any]) -> tuple[bool, str]:
-    """Whether it starts, and its words. Of several gates that it does not know, the kubelet names any."""
+    """Return whether it starts, and its words. Of several gates that it does not know, the kubelet names any."""
     return answer["starts"], re.sub("(?<=unrecognized feature gate: ).*", "any", answer["message"])

@@ -64,7 +64,7 @@ PATIENCE = 300
 
 
 def pod() -> tuple[dict[str, Any], str]:
-    """The DaemonSet's pod as a static one; and the image that it has."""
+    """Return the DaemonSet's pod as a static one; and the image that it has."""
     (daemon_set,) = (
         item for item in yaml.safe_load(MANIFEST.read_text("utf-8"))["items"] if item["kind"] == "DaemonSet"
     )
@@ -80,7 +80,7 @@ def pod() -> tuple[dict[str, Any], str]:
 
 
 def printed(log: bytes) -> bytes:
-    """What a container has printed, of the log that the runtime has written: time, stream, tag, text."""
+    """Return what a container has printed, of the log that the runtime has written: time, stream, tag, text."""
     return b"".join(line.split(b" ", 3)[3] for line in log.splitlines(keepends=True))
 
 

@@ -45,14 +45,14 @@ _SET_CHILD_SUBREAPER = 36
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """On a disk, as it has those of the machines."""
+    """Yield a directory on a disk, as it holds the disks of the machines."""
     with tempfile.TemporaryDirectory(prefix="kubenode-scenario-", dir="/var/tmp") as name:
         yield Path(name)
 
 
 @pytest.fixture(autouse=True)
 def told_to_end() -> Iterator[None]:
-    """Who is told to end ends as by Ctrl+C: machines and all."""
+    """Yield who is told to end ends as by Ctrl+C: machines and all."""
 
     def end(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -144,7 +144,8 @@ def run(scenario: str, directory: Path, is_too_late: Callable[[], bool]) -> str:
 
 
 def left_behind(scenario: str) -> set[str]:
-    """The machines and the control plane that a scenario can have left, also those that have ended by themselves."""
+    """Return the machines and the control plane that a scenario can have left, also those that have ended by
+    themselves."""
     machines = {name for group in _inventory(scenario)["children"].values() for name in group["hosts"]}
     clusters = {path.name for path in CLUSTERS.glob(scenario)}
     return machines.intersection(guest.left_behind()) | clusters | set(guest.abandoned())
@@ -193,6 +194,6 @@ def _descendants() -> Iterator[int]:
 
 
 def _seconds(steps: list[tuple[str, float]]) -> str:
-    """What a scenario took, and each of its steps."""
+    """Return what a scenario took, and each of its steps."""
     each = ["%s %.0f" % (name, end - begin) for (name, begin), (_next, end) in zip(steps, steps[1:])]
     return "%.0f s (%s)" % (steps[-1][1] - steps[0][1], ", ".join(each))

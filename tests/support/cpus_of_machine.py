@@ -18,7 +18,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._cgroup.hiera
 
 
 def why_not() -> str:
-    """Why no benchmark can run here; empty when it can."""
+    """Return why no benchmark can run here; empty when it can."""
     if os.geteuid():
         return "only root can make cgroups"
     try:
@@ -37,7 +37,7 @@ _held: list[int] = []
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """While no other process is in this context: beside an exclusive cgroup, nobody can have its CPUs.
+    """Keep all other processes out of this context: beside an exclusive cgroup, nobody can have its CPUs.
 
     The tests run in several processes, and a node takes no second benchmark.
     """

@@ -15,7 +15,7 @@ _LEAST = 2 << 30
 
 
 def place() -> str | None:
-    """A directory in memory, where it has room and programs can be run from there."""
+    """Return a directory in memory, where it has room and programs can be run from there."""
     try:
         found = os.statvfs(_MEMORY)
     except OSError:
@@ -25,7 +25,8 @@ def place() -> str | None:
 
 
 def put_temporary_files_there() -> None:
-    """Of this process, and of those that it starts, unless somebody has said where they are to be."""
+    """Put temporary files of this process, and of those that it starts, into memory, unless somebody has said where
+    they are to be."""
     memory = place()
     if memory and "TMPDIR" not in os.environ:
         os.environ["TMPDIR"] = tempfile.tempdir = memory

@@ -89,44 +89,44 @@ MISTAKEN_OF = (Belongs(MISTAKEN, last=BUILT_MINOR),)
 
 
 def belonging(rows: Iterable[Belongs], minor: int) -> list[Any]:
-    """What of these a version 1.`minor` has, in their order."""
+    """Return what of these a version 1.`minor` has, in their order."""
     return [row.what for row in rows if row.first <= minor <= row.last]
 
 
 def flags(program: str, version: str, directory: Path = Path()) -> list[str]:
-    """The flags that only some versions of a program have, for this version of it."""
+    """Return the flags that only some versions of a program have, for this version of it."""
     return [flag.replace("%s", str(directory)) for flag in belonging(FLAGS.get(program, ()), minor_of(version))]
 
 
 def api(kind: str, version: str) -> str:
-    """The version of the API in which this version has objects of a kind."""
+    """Return the version of the API in which this version has objects of a kind."""
     (found,) = belonging(APIS[kind], minor_of(version))
     return str(found)
 
 
 def words(case: str, version: str) -> str:
-    """How this version says it; empty where it says it as we do."""
+    """Return how this version says it; empty where it says it as we do."""
     return "".join(belonging(WORDS.get(case, ()), minor_of(version)))
 
 
 def mistaken(version: str) -> set[str]:
-    """The recorded starts that are predicted wrongly of this version."""
+    """Return the recorded starts that are predicted wrongly of this version."""
     return {name for names in belonging(MISTAKEN_OF, minor_of(version)) for name in names}
 
 
 def fields(version: str) -> dict[str, Any]:
-    """The fields of a kubelet's configuration that only some versions have, for this version."""
+    """Return the fields of a kubelet's configuration that only some versions have, for this version."""
     return dict(belonging(FIELDS, minor_of(version)))
 
 
 def given() -> Path | None:
-    """The directory with programs that KUBERNETES names; None without it."""
+    """Return the directory with programs that KUBERNETES names; None without it."""
     named = os.environ.get("KUBERNETES", "")
     return Path(named).expanduser().resolve() if named else None
 
 
 def version() -> str:
-    """The version of the kubelet that tests run, such as 1.20.2; that of the API server where none is given."""
+    """Return the version of the kubelet that tests run, such as 1.20.2; that of the API server where none is given."""
     directory = given()
     for name in ("kubelet", "kube-apiserver") if directory else ():
         if (directory / name).exists():  # type: ignore[operator]
@@ -136,7 +136,8 @@ def version() -> str:
 
 @lru_cache(maxsize=None)
 def version_of(program: Path) -> str:
-    """What a program of Kubernetes says that it is, such as 1.20.2. Raises ValueError where it says something else."""
+    """Return what a program of Kubernetes says that it is, such as 1.20.2. Raises ValueError where it says something
+    else."""
     done = subprocess.run([str(program), "--version"], stdout=subprocess.PIPE, text=True, check=False, timeout=60)
     found = re.search(r"^Kubernetes v([0-9]+\.[0-9]+\.[0-9]+\S*)$", done.stdout, re.MULTILINE)
     if not found:
@@ -145,7 +146,7 @@ def version_of(program: Path) -> str:
 
 
 def minor_of(version: str) -> int:
-    """20 of 1.20.2."""
+    """Return 20 of 1.20.2."""
     return int(version.split(".")[1])
 
 

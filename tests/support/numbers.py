@@ -16,12 +16,12 @@ _PART, _LEAST = 5, 10
 
 
 def how_many(name: str, few: int, many: int) -> int:
-    """What the variable `name` of the environment says, else few or many."""
+    """Return what the variable `name` of the environment says, else few or many."""
     return int(os.environ.get(name) or (many if IS_FULL else few))
 
 
 def examples(many: int) -> int:
-    """How many examples of hypothesis a test has, of which it has `many` with FULL=1."""
+    """Return how many examples of hypothesis a test has, of which it has `many` with FULL=1."""
     return many if IS_FULL else min(many, max(_LEAST, many // _PART))
 
 

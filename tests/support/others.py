@@ -28,7 +28,7 @@ Entry = tuple[int, int, int]
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory to which others come, too; those of pytest are root's alone."""
+    """Yield a directory to which others come, too; those of pytest are root's alone."""
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o755)
     yield directory
@@ -36,7 +36,7 @@ def place() -> Iterator[Path]:
 
 
 def writes_as_nobody(path: Path, content: bytes = b"of nobody\n") -> bool:
-    """Whether the other user can write this file, which he then has done."""
+    """Return whether the other user can write this file, which he then has done."""
     command = ["setpriv", "--reuid", str(NOBODY), "--clear-groups", "sh", "-c", 'cat > "$1"', "sh", str(path)]
     return subprocess.run(command, input=content, check=False, stderr=subprocess.DEVNULL).returncode == 0
 

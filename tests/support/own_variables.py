@@ -35,7 +35,7 @@ _JINJA.filters, _JINJA.tests = _Any(), _Any()
 
 
 def options() -> dict[str, dict[str, Any]]:
-    """What an operator can set by the argument specifications of all roles: {name: its specification}."""
+    """Return what an operator can set by the argument specifications of all roles: {name: its specification}."""
     found = {}
     for path in sorted(CHECKOUT.glob("roles/*/meta/argument_specs.yml")):
         for entry_point in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
@@ -44,17 +44,17 @@ def options() -> dict[str, dict[str, Any]]:
 
 
 def read_in(path: Path) -> set[str]:
-    """The names that the templates and conditions of a file read, as far as these do not set them."""
+    """Return the names that the templates and conditions of a file read, as far as these do not set them."""
     return set(_read(yaml.safe_load(path.read_text("utf-8"))))
 
 
 def registered_in(path: Path) -> set[str]:
-    """The names that results, and set_fact, have in a file."""
+    """Return the names that results, and set_fact, have in a file."""
     return set(_registered(yaml.safe_load(path.read_text("utf-8"))))
 
 
 def scoped_in(path: Path) -> set[str]:
-    """The names that a file gives to plays, blocks and tasks as their vars, which have priority over facts."""
+    """Return the names that a file gives to plays, blocks and tasks as their vars, which have priority over facts."""
     return set(_scoped(yaml.safe_load(path.read_text("utf-8"))))
 
 

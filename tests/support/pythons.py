@@ -15,7 +15,7 @@ VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
 def installed() -> dict[str, Path]:
-    """{version: interpreter} of those in VERSIONS that are here."""
+    """Return {version: interpreter} of those in VERSIONS that are here."""
     managers = [Path(sys.base_prefix).parent, Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"]
     directories = [*(path for manager in managers for path in manager.glob("*/bin")), Path("/usr/bin")]
     found: dict[str, Path] = {}

@@ -137,7 +137,7 @@ def place_of(path: Path) -> str:
 
 
 def package_of(path: Path) -> str:
-    """The folder right below module_utils that a file is in."""
+    """Return the folder right below module_utils that a file is in."""
     package = path.relative_to(CORE).parts[0].partition(".")[0]
     return "_base" if package == OF_BASE else package
 
@@ -148,8 +148,8 @@ def level_of(package: str) -> int:
 
 @lru_cache(maxsize=None)
 def imports(path: Path, at_run_time: bool = False, at_once: bool = False) -> tuple[Path, ...]:
-    """The files of the core that a file imports; at run time without those that only a type checker reads, and at once
-    without those that functions import."""
+    """Return the files of the core that a file imports; at run time without those that only a type checker reads,
+    and at once without those that functions import."""
     package = path.relative_to(CHECKOUT).parts[:-1]
     found = []
     for node in statements(ast.parse(path.read_text("utf-8")), at_run_time or at_once, at_once):
@@ -177,7 +177,7 @@ def count_lines(path: Path) -> int:
 
 
 def reached(path: Path, at_run_time: bool = False, at_once: bool = False) -> set[Path]:
-    """All files of the core that a file brings with it, itself left out unless it is in a circle."""
+    """Return all files of the core that a file brings with it, itself left out unless it is in a circle."""
     found: set[Path] = set()
     waiting = list(imports(path, at_run_time, at_once))
     while waiting:
@@ -189,7 +189,7 @@ def reached(path: Path, at_run_time: bool = False, at_once: bool = False) -> set
 
 
 def late_imports(path: Path) -> set[Path]:
-    """The files that a file imports in functions alone."""
+    """Return the files that a file imports in functions alone."""
     return set(imports(path, at_run_time=True)) - set(imports(path, at_once=True))
 
 
@@ -249,7 +249,7 @@ def test_a_name_is_imported_from_the_file_that_makes_it() -> None:
 
 
 def file_of(path: Path, node: ast.ImportFrom) -> Path | None:
-    """The file of ours that an import names, if it is one."""
+    """Return the file of ours that an import names, if it is one."""
     names = (node.module or "").split(".")
     if node.level:
         place = path.parents[node.level - 1].joinpath(*names)
@@ -261,7 +261,7 @@ def file_of(path: Path, node: ast.ImportFrom) -> Path | None:
 
 @lru_cache(maxsize=None)
 def borrowed_names(path: Path) -> set[str]:
-    """The names in a file that others have made: imported ones, and those that stand for one of another file."""
+    """Return the names in a file that others have made: imported ones, and those that stand for one of another file."""
     body = ast.parse(path.read_text("utf-8")).body
     imported = [alias.asname or alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names]
     named = {
@@ -370,7 +370,7 @@ def test_a_setting_is_one_row_and_what_has_to_be_written_out() -> None:
 
 
 def name_is_in_code(name: str, path: str, text: str) -> bool:
-    """Whether a file has a name elsewhere than in examples of its documentation, and is no page."""
+    """Return whether a file has a name elsewhere than in examples of its documentation, and is no page."""
     return not path.endswith((".rst", ".md")) and name in text.partition('\nEXAMPLES = r"""')[0]
 
 
@@ -387,7 +387,8 @@ def test_the_picture_is_that_of_the_page() -> None:
 
 
 def bound_names(node: ast.AST, function: str = "") -> Iterator[str]:
-    """The variables, arguments and functions that a piece of code names; not the operand of an operator's method."""
+    """Yield the variables, arguments and functions that a piece of code names; not the operand of an operator's
+    method."""
     for child in ast.iter_child_nodes(node):
         inside = function
         if isinstance(child, (ast.FunctionDef, ast.ClassDef)):

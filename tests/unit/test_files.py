@@ -30,7 +30,7 @@ PLUGIN_ENDINGS = {"filter": {".py", ".yml"}, "test": {".py", ".yml"}, "plugin_ut
 
 
 def _files() -> list[str]:
-    """What git has or would add, as a copy without git has it."""
+    """Return what git has or would add, as a copy without git has it."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=CHECKOUT, check=False, stdout=subprocess.PIPE)
     if listed.returncode != 0:

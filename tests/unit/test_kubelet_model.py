@@ -35,14 +35,14 @@ MERGING = {EFFECTIVE: {"merge_patch", "put_over"}, LOADING: {"merge_patch"}, COM
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
-    """The texts in a piece of code."""
+    """Yield the texts in a piece of code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The names that a piece of code imports of others."""
+    """Return the names that a piece of code imports of others."""
     return {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
 
 
@@ -72,7 +72,7 @@ def test_files_and_flags_are_merged_in_one_way() -> None:
 
 
 def reads_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Where a piece of code takes one of the values of a configuration."""
+    """Yield where a piece of code takes one of the values of a configuration."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             holder: ast.AST = node.value

@@ -43,7 +43,7 @@ LAST_LINE = "1 passed, 0 failed, 4 skipped"
 
 
 def summary(directory: Path, strict: str, *options: str) -> tuple[int, list[str]]:
-    """The summary of the sample under STRICT: its status and its lines."""
+    """Return the summary of the sample under STRICT: its status and its lines."""
     sample = directory / "test_sample.py"
     sample.write_text(SAMPLE, encoding="utf-8")
     pytest_it = [sys.executable, "-m", "pytest", "-c", str(TESTS.parent / "pyproject.toml"), "-p", "conftest"]

@@ -32,7 +32,7 @@ BOUNDS = {
 
 
 def loops_in(items: Any) -> Iterator[object]:
-    """What each task goes over."""
+    """Yield what each task goes over."""
     if isinstance(items, list):
         for item in items:
             yield from loops_in(item)
@@ -45,7 +45,7 @@ def loops_in(items: Any) -> Iterator[object]:
 
 
 def is_written_out(loop: object) -> bool:
-    """Whether the items are in the file, and none of them is made when it runs."""
+    """Return whether the items are in the file, and none of them is made when it runs."""
     return isinstance(loop, list)
 
 

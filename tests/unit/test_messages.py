@@ -19,7 +19,7 @@ _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """All texts of a YAML document."""
+    """Yield all texts of a YAML document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):

@@ -22,7 +22,7 @@ LOOKS_SECRET = re.compile(r"(?:pass(?!ive)|secret|token|cryptkey)", re.IGNORECAS
 
 
 def options_of(specification: Any) -> Iterator[tuple[str, Any]]:
-    """All options with their names, also those within others."""
+    """Yield all options with their names, also those within others."""
     for name, option in (specification.get("options") or {}).items():
         yield name, option
         yield from options_of(option)
@@ -86,7 +86,7 @@ _INNER = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "hand
 
 
 def tasks_of(node: Any) -> Iterator[dict[str, Any]]:
-    """All tasks and blocks of a file, each without those within it."""
+    """Yield all tasks and blocks of a file, each without those within it."""
     for task in node if isinstance(node, list) else []:
         yield {name: value for name, value in task.items() if name not in _INNER}
         for name in _INNER:

@@ -77,7 +77,7 @@ def place_of(path: Path) -> str:
 
 
 def calls_in(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """The calls that take an expression, each with the method of the module re."""
+    """Yield the calls that take an expression, each with the method of the module re."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             module, _dot, name = ast.unparse(node.func).rpartition(".")
@@ -98,7 +98,7 @@ def flags_of(call: ast.Call, module: ModuleType) -> int:
 
 @lru_cache(maxsize=None)
 def applied_in(path: Path) -> dict[str, set[str]]:
-    """The attributes that a file takes of each name; of one that is handed on, that of who matches it there."""
+    """Return the attributes that a file takes of each name; of one that is handed on, that of who matches it there."""
     found: dict[str, set[str]] = {}
     objects = set()
     for node in ast.walk(TREES[path]):
@@ -111,14 +111,14 @@ def applied_in(path: Path) -> dict[str, set[str]]:
 
 
 def methods_of(name: str, path: Path) -> list[str]:
-    """How the expression that a file calls so is applied."""
+    """Return how the expression that a file calls so is applied."""
     places = [path] if name.startswith("_") else TREES
     found = {method for place in places for method in applied_in(place).get(name, ())}
     return sorted(found.intersection(METHODS)) or ["fullmatch", "match"]
 
 
 def names_of(tree: ast.AST) -> dict[ast.Call, str]:
-    """What the expressions of a file are called that have a name."""
+    """Return what the expressions of a file are called that have a name."""
     found: dict[ast.Call, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -133,7 +133,7 @@ def names_of(tree: ast.AST) -> dict[ast.Call, str]:
 
 
 def uses_in(path: Path) -> tuple[list[Use], int]:
-    """The expressions of a file, and how many are made of what is known only when it runs."""
+    """Return the expressions of a file, and how many are made of what is known only when it runs."""
     calls = list(calls_in(TREES[path]))
     if not calls:
         return [], 0
@@ -160,7 +160,7 @@ USES = {path: uses_in(path) for path in TREES}
 
 
 def samples(items: Iterable[Any]) -> list[str]:
-    """Short texts that match a parsed expression, or nearly: of each choice one."""
+    """Return short texts that match a parsed expression, or nearly: of each choice one."""
     texts = [""]
     for op, value in items:
         name = str(op)
@@ -183,7 +183,7 @@ def samples(items: Iterable[Any]) -> list[str]:
 
 
 def first_of(value: Any) -> list[str]:
-    """Characters of a set that no alphabet has."""
+    """Return the first characters of the parts of a set, for one that has none of the alphabet."""
     parts = value if isinstance(value, list) else []
     return [chr(inner if str(op) == "LITERAL" else inner[0]) for op, inner in parts if str(op) in ("LITERAL", "RANGE")]
 
@@ -192,7 +192,7 @@ ALPHABET = [*"aA0- \n\t.:/\"'=#,", *map(chr, range(128)), "é", "\u2028", "\xa0"
 
 
 def holds(op: object, value: Any, character: str) -> bool:
-    """Whether one step of a parsed expression takes a character."""
+    """Return whether one step of a parsed expression takes a character."""
     name, code = str(op), ord(character)
     if name == "LITERAL":
         return bool(code == value)
@@ -212,7 +212,7 @@ def holds(op: object, value: Any, character: str) -> bool:
 
 
 def steps(items: Iterable[Any], before: str) -> Iterator[tuple[str, Any, Any]]:
-    """Each step of a parsed expression, with a text that leads to it."""
+    """Yield each step of a parsed expression, with a text that leads to it."""
     for op, value in items:
         name = str(op)
         yield before, op, value
@@ -233,7 +233,7 @@ def steps(items: Iterable[Any], before: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def attacks(pattern: str | bytes, flags: int) -> list[tuple[str, str]]:
-    """What an expression may take long for: (what stands before, what is repeated)."""
+    """Return what an expression may take long for: (what stands before, what is repeated)."""
     tree = parser.parse(pattern, flags)
     found = list(steps(tree, ""))
     atoms = [(op, value) for _before, op, value in found if str(op) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")]
@@ -275,7 +275,7 @@ def _ends() -> Iterator[None]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """The processor time that an expression takes for a text, or the limit where it was not done by then."""
+    """Return the processor time that an expression takes for a text, or the limit where it was not done by then."""
     compiled: Any = re.compile(use.pattern, use.flags)
     given: Any = text if isinstance(use.pattern, str) else text.encode("utf-8")
     arguments = (given[:0], given) if use.method in ("sub", "subn") else (given,)

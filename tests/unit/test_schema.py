@@ -72,13 +72,13 @@ ANSWER: dict[str, Any] = {
 
 
 def errors(value: Any, schema: Any) -> list[str]:
-    """Where the value is not as the schema says."""
+    """Return where the value is not as the schema says."""
     validator = jsonschema.Draft202012Validator(schema)
     return sorted("/".join(map(str, error.absolute_path)) for error in validator.iter_errors(value))
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to each object in a value."""
+    """Yield the way to each object in a value."""
     if isinstance(value, dict):
         yield place
     for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

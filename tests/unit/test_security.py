@@ -16,7 +16,7 @@ THREATS = ("Other users", "Pods", "The answers of a compromised node", "A hostil
 
 
 def missing(text: str) -> list[str]:
-    """The tests named in a text that do not exist."""
+    """Return the tests named in a text that do not exist."""
     found = []
     for file, name in NAMED.findall(text):
         path = CHECKOUT / file

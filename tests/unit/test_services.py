@@ -59,7 +59,7 @@ def test_the_role_knows_what_is_hidden() -> None:
 
 
 def system_calls(names: str) -> set[str]:
-    """Those of a filter of systemd, such as "@system-service @mount", with the sets in it."""
+    """Return those of a filter of systemd, such as "@system-service @mount", with the sets in it."""
     found, waiting = set(), names.split()
     while waiting:
         name = waiting.pop()
@@ -72,7 +72,7 @@ def system_calls(names: str) -> set[str]:
 
 
 def allowed(unit: str) -> set[str]:
-    """The system calls that a unit allows."""
+    """Return the system calls that a unit allows."""
     found: set[str] = set()
     for value in re.findall(r"^SystemCallFilter=(.*)$", unit, re.MULTILINE):
         found = found - system_calls(value[1:]) if value.startswith("~") else found | system_calls(value)
@@ -80,7 +80,7 @@ def allowed(unit: str) -> set[str]:
 
 
 def reconcile(root: Path, policy: str) -> list[str]:
-    """The call of a program that changes the CPUs of containers, writes figures and publishes."""
+    """Return the call of a program that changes the CPUs of containers, writes figures and publishes."""
     node = ElasticNode(root, policy=policy)
     node.add(Pod("db", 2, "2-8"), Pod("web", 0, "", "Burstable"))
     if policy == "static":

@@ -28,7 +28,7 @@ MEMBERS = frozenset(("since", "until", "removed"))
 
 
 def defined(tree: ast.Module) -> dict[str, ast.expr | None]:
-    """{name: value} at the top of a file; several names that get values at once have none here."""
+    """Return {name: value} at the top of a file; several names that get values at once have none here."""
     found: dict[str, ast.expr | None] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):
@@ -51,14 +51,14 @@ def is_minor(node: ast.expr) -> bool:
 
 
 def comparisons(tree: ast.Module) -> Iterator[ast.Compare]:
-    """All comparisons with a minor version."""
+    """Yield all comparisons with a minor version."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(map(is_minor, (node.left, *node.comparators))):
             yield node
 
 
 def compared(file: str, tree: ast.Module) -> set[tuple[str, str]]:
-    """(file that defines it, name) of the constants in these."""
+    """Return (file that defines it, name) of the constants in these."""
     homes = {
         name.asname or name.name: (imported_from(file, node), name.name)
         for node in ast.walk(tree)
@@ -74,7 +74,7 @@ def compared(file: str, tree: ast.Module) -> set[tuple[str, str]]:
 
 
 def imported_from(file: str, node: ast.ImportFrom) -> str:
-    """The file of a relative import."""
+    """Return the file of a relative import."""
     package = file.split("/")[: -node.level or None]
     return "/".join([*package, *(node.module or "").split(".")]) + ".py"
 
@@ -86,7 +86,7 @@ def has_number(value: ast.expr | None) -> bool:
 
 
 def tables(tree: ast.Module) -> set[str]:
-    """The classes whose values say since when something is."""
+    """Return the classes whose values say since when something is."""
     return {
         node.name
         for node in tree.body
@@ -99,7 +99,7 @@ def tables(tree: ast.Module) -> set[str]:
 
 
 def of_versions(file: str, tree: ast.Module, used: set[tuple[str, str]]) -> set[str]:
-    """What a file defines that names a version. used: what any file compares with one."""
+    """Return what a file defines that names a version. used: what any file compares with one."""
     found = tables(tree)
     for name, value in defined(tree).items():
         is_number = isinstance(value, ast.Constant) and isinstance(value.value, int)
@@ -118,7 +118,7 @@ def trees() -> dict[str, ast.Module]:
 
 
 def listed(page: str) -> dict[str, set[str]]:
-    """{file: constants} of the page."""
+    """Return {file: constants} of the page."""
     _before, _heading, rest = page.partition(HEADING + "\n---")
     section = rest.partition("\n---")[0]
     rows = re.findall(r"^   \* - ``(.+)``\n     - (.+(?:\n {7}.+)*)$", section, re.MULTILINE)

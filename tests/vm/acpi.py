@@ -31,14 +31,14 @@ _ALL_CPUS = 0xFF
 
 
 def initrd_prefix(shape: Shape) -> bytes:
-    """What stands before the initrd of this machine; nothing where QEMU's own order is wanted."""
+    """Return what stands before the initrd of this machine; nothing where QEMU's own order is wanted."""
     if shape.numbering == ADJACENT:
         return b""
     return cpio.archive({"kernel/firmware/acpi/madt.aml": cpio.File(madt(shape))})
 
 
 def madt(shape: Shape) -> bytes:
-    """The table with the CPUs in the order of the shape."""
+    """Return the table with the CPUs in the order of the shape."""
     order_of_qemu = {place: number for number, place in enumerate(shape.places())}
     entries = [
         struct.pack("<BBBBI", _LOCAL_APIC, 8, order_of_qemu[place], apic_id(shape, place), _ENABLED)
@@ -60,7 +60,7 @@ def madt(shape: Shape) -> bytes:
 
 
 def apic_id(shape: Shape, place: Place) -> int:
-    """The number that the hardware has for a thread: each level has the bits that its count needs."""
+    """Return the number that the hardware has for a thread: each level has the bits that its count needs."""
     number = place.socket
     for count, position in (
         (shape.dies, place.die),

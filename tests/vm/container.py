@@ -22,14 +22,15 @@ _LONG_AGO = "2000-01-01T00:00:00Z"
 
 
 def archive(name: str, busybox: bytes) -> bytes:
-    """An image of this name with a busybox and all its commands, of which it runs one that does nothing for long."""
+    """Return an image of this name with a busybox and all its commands, of which it runs one that does nothing for
+    long."""
     return archive_of(
         name, _tar([*map(_directory, _DIRECTORIES), _file("bin/busybox", busybox), *map(_link, _COMMANDS)])
     )
 
 
 def archive_of(name: str, layer: bytes) -> bytes:
-    """An image of this name in the format of `docker save`, with one layer, which is a tar archive."""
+    """Return an image of this name in the format of `docker save`, with one layer, which is a tar archive."""
     configuration = {
         "architecture": "amd64",
         "os": "linux",

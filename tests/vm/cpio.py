@@ -23,7 +23,7 @@ class File(NamedTuple):
 
 
 def archive(files: Mapping[str, File], directories: tuple[str, ...] = ()) -> bytes:
-    """An archive of these files, with the directories that they are in, and further ones."""
+    """Return an archive of these files, with the directories that they are in, and further ones."""
     needed = {*directories, *files}
     parents = {path[:end] for path in needed for end, letter in enumerate(path) if letter == "/"}
     entries = [_entry(path, b"", stat.S_IFDIR | 0o755) for path in sorted(parents | set(directories))]

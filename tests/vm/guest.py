@@ -117,7 +117,7 @@ def stop(name: str) -> None:
 
 
 def running() -> list[Running]:
-    """The machines of this checkout."""
+    """Return the machines of this checkout."""
     machines = []
     for directory in sorted(MACHINES.glob("*/")):
         pid = pid_of(directory)
@@ -129,12 +129,12 @@ def running() -> list[Running]:
 
 
 def left_behind() -> list[str]:
-    """The names of all machines that have a directory, also of those that ended by themselves."""
+    """Return the names of all machines that have a directory, also of those that ended by themselves."""
     return sorted(directory.name for directory in MACHINES.glob("*/"))
 
 
 def abandoned() -> list[str]:
-    """The names of machines that were to become snapshots, and whose makers have ended before."""
+    """Return the names of machines that were to become snapshots, and whose makers have ended before."""
     names = {*left_behind(), *(path.name[len(_UNFINISHED) :] for path in SNAPSHOTS.glob(_UNFINISHED + "*"))}
     return [name for name in sorted(names) if name.startswith(_MAKING) and not _lives(name[len(_MAKING) :])]
 
@@ -152,7 +152,8 @@ def plug(name: str) -> int:
 
 
 def _snapshot(shape: Shape, image: Image, arguments: list[str]) -> tuple[str, Path]:
-    """A booted machine that was saved, made if it is not there; and what that makes of one that starts from it."""
+    """Return a booted machine that was saved, made if it is not there; and what that makes of one that starts from
+    it."""
     content = json.dumps([arguments, acpi.initrd_prefix(shape).hex(), image.digest, host.qemu_version()])
     kind = "%s-%s" % (shape.name, image.directory.name.rpartition("-")[0])
     snapshot = SNAPSHOTS / ("%s-%s" % (kind, hashlib.sha256(content.encode()).hexdigest()[:16]))
@@ -183,7 +184,7 @@ def _take(snapshot: Path, shape: Shape, image: Image, arguments: list[str]) -> N
 
 
 def _unfinished(name: str) -> Path:
-    """The snapshot that is made of the machine of this name."""
+    """Return the snapshot that is made of the machine of this name."""
     return SNAPSHOTS / (_UNFINISHED + name)
 
 
@@ -191,7 +192,8 @@ def _unfinished(name: str) -> Path:
 
 
 def _lives(pid: str) -> bool:
-    """Whether a process runs: one that has ended, and that nobody has asked for its status, has no command line."""
+    """Return whether a process runs: one that has ended, and that nobody has asked for its status, has no command
+    line."""
     try:
         return bool(Path("/proc", pid, "cmdline").read_bytes())
     except OSError:

@@ -56,7 +56,7 @@ def prepare() -> None:
 
 
 def missing_packages() -> list[str]:
-    """The Debian packages whose programs are not there."""
+    """Return the Debian packages whose programs are not there."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     return [package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None]
 
@@ -85,7 +85,8 @@ _SOON = 10
 
 
 def has_kvm(kernel: Path, initrd: Path) -> bool:
-    """True if KVM boots this kernel here: that /dev/kvm is there says little. Tried once per boot of the host."""
+    """Return True if KVM boots this kernel here: that /dev/kvm is there says little. Tried once per boot of the
+    host."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     answer = CACHE / ("kvm-" + _boot_id())
@@ -97,7 +98,7 @@ def has_kvm(kernel: Path, initrd: Path) -> bool:
 
 
 def _boots(kernel: Path, initrd: Path) -> bool:
-    """True if a kernel gets as far as to find no program to start, and resets the machine, which ends QEMU."""
+    """Return True if a kernel gets as far as to find no program to start, and resets the machine, which ends QEMU."""
     arguments = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35", "-accel", "kvm"]
     arguments += ["-bios", "qboot.rom", "-kernel", str(kernel), "-initrd", str(initrd)]
     arguments += ["-append", "panic=-1 rdinit=/none init=/none root=none"]
@@ -110,7 +111,7 @@ def _boots(kernel: Path, initrd: Path) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def tsc_khz() -> int:
-    """The frequency of this host's time-stamp counter, which an emulated machine sees, too."""
+    """Return the frequency of this host's time-stamp counter, which an emulated machine sees, too."""
     log = subprocess.run(["dmesg"], check=False, capture_output=True, text=True, errors="replace").stdout
     found = re.search(r"tsc: Detected ([0-9]+)\.([0-9]{3}) MHz", log)
     if found:
@@ -125,7 +126,7 @@ def tsc_khz() -> int:
 
 @functools.lru_cache(maxsize=None)
 def qemu_version() -> str:
-    """The first line of `qemu-system-x86_64 --version`."""
+    """Return the first line of `qemu-system-x86_64 --version`."""
     return subprocess.run([QEMU, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
 
 
@@ -137,5 +138,5 @@ def replace(path: Path, text: str) -> None:
 
 
 def _boot_id() -> str:
-    """Another after each boot of this host."""
+    """Return another after each boot of this host."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -61,7 +61,8 @@ class Image(NamedTuple):
 
 
 def make(name: str) -> Image:
-    """The image of this name, made if it is not there. Raises NoMachinesError or ImageError if it cannot be made."""
+    """Return the image of this name, made if it is not there. Raises NoMachinesError or ImageError if it cannot be
+    made."""
     recipes = read_recipes()
     if name not in recipes:
         raise InputError("there is no image %s; images.yml has %s" % (name, ", ".join(recipes)))
@@ -83,7 +84,8 @@ def make(name: str) -> Image:
 
 
 def keys() -> tuple[Path, Path]:
-    """The key that root of each machine lets in, and the one that each machine shows. Made if they are not there."""
+    """Return the key that root of each machine lets in, and the one that each machine shows. Made if they are not
+    there."""
     directory = CACHE / "keys"
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     with locked("keys"):
@@ -97,7 +99,7 @@ def keys() -> tuple[Path, Path]:
 
 
 def _package_sources() -> str:
-    """Where this host's apt has Debian packages from, as a sources.list."""
+    """Return where this host's apt has Debian packages from, as a sources.list."""
     if shutil.which("apt-get") is None:
         raise NoMachinesError("images are made of Debian packages, and there is no apt-get here")
     lines = _run(
@@ -124,7 +126,8 @@ def _digest(recipe: Recipe, sources: str) -> str:
 
 
 def _remove_others(image: Image) -> None:
-    """Images of this name that were made of something else. A machine that still runs on one keeps its open files."""
+    """Remove images of this name that were made of something else. A machine that still runs on one keeps its open
+    files."""
     name = image.directory.name.rpartition("-")[0]
     # Not those of an image whose name begins with this one.
     for old_image in image.directory.parent.glob("%s-%s" % (name, "?" * len(image.digest))):
@@ -154,7 +157,7 @@ def _make(recipe: Recipe, sources: str, image: Image) -> None:
 
 
 def _debian(recipe: Recipe, sources: str, stage: Path) -> Path:
-    """A tar file of the packages, which most changes of an image leave as it is."""
+    """Return a tar file of the packages, which most changes of an image leave as it is."""
     digest = hashlib.sha256(json.dumps([recipe.packages, sources]).encode()).hexdigest()[:16]
     archive = CACHE / "images" / ("debian-%s.tar" % digest)
     if not archive.exists():
@@ -213,7 +216,7 @@ def _add_kernel(recipe: Recipe, sources: str, stage: Path, root: Path, kernel: P
 
 
 def _of_release(release: str, sources: str, place: Path) -> list[str]:
-    """Options with which apt has the packages of another release, from where this host has those of its own."""
+    """Return options with which apt has the packages of another release, from where this host has those of its own."""
     for name in ("lists/partial", "cache/archives/partial"):
         (place / name).mkdir(parents=True)
     # Not the servers of updates, which have other releases below other names.
@@ -233,7 +236,7 @@ _UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def _uncompressed(image: bytes) -> bytes:
-    """The kernel in a bzImage: an emulated CPU would take seconds to unpack it."""
+    """Return the kernel in a bzImage: an emulated CPU would take seconds to unpack it."""
     setup_sectors = image[0x1F1] or 4
     offset, length = (int.from_bytes(image[at : at + 4], "little") for at in (0x248, 0x24C))
     start = (setup_sectors + 1) * 512 + offset
@@ -319,7 +322,7 @@ def _install(path: Path, data: bytes, mode: int) -> None:
 def _run(
     program: str, *arguments: str | Path, text: str = "", directory: Path | None = None, temporary: Path | None = None
 ) -> str:
-    """What a program prints. Raises ImageError with its complaint."""
+    """Return what a program prints. Raises ImageError with its complaint."""
     environment = {**os.environ, "LC_ALL": "C", "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
     if temporary:
         environment["TMPDIR"] = str(temporary)
@@ -340,7 +343,7 @@ def _run(
 
 @contextmanager
 def _new_directory(path: Path) -> Iterator[Path]:
-    """A directory that is there whole or not at all."""
+    """Yield a directory that is there whole or not at all."""
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=path.parent))
     try:
         yield temporary
@@ -352,7 +355,7 @@ def _new_directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """One at a time, of all users of the cache."""
+    """Yield one at a time, of all users of the cache."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / (".%s.lock" % name), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -56,7 +56,7 @@ class Machine:
         self.boot_again()
 
     def boot_again(self) -> None:
-        """The same with the disk that it has."""
+        """Boot the machine again, with the disk that it has."""
         console = self.directory / qemu.CONSOLE
         console.unlink(missing_ok=True)
         self._launch([])
@@ -193,7 +193,7 @@ class Machine:
 
 
 def ssh_arguments(name: str, *command: str) -> list[str]:
-    """The command line that logs in, or runs a command there."""
+    """Return the command line that logs in, or runs a command there."""
     return ["ssh", "-F", str(SSH_CONFIG), name, *command]
 
 
@@ -202,12 +202,12 @@ def _identity(directory: Path) -> str:
 
 
 def connection(directory: Path) -> Path:
-    """The socket of the connection that is kept open. Not in the directory, as a socket's path must be short."""
+    """Return the socket of the connection that is kept open. Not in the directory, as a socket's path must be short."""
     return host.CACHE / ("ssh-" + _identity(directory)[:16])
 
 
 def pid_of(directory: Path) -> int:
-    """The process of the machine in this directory; 0 if it does not run."""
+    """Return the process of the machine in this directory; 0 if it does not run."""
     try:
         pid = int(json.loads((directory / "machine.json").read_text(encoding="utf-8"))["pid"])
         # Another process may have the number by now.

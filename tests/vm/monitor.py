@@ -21,7 +21,7 @@ class Monitor:
     """A connection to a machine's monitor; use it in `with`."""
 
     def __init__(self, path: Path, timeout: float = 60) -> None:
-        """Raises OSError if nobody listens there."""
+        """Raise OSError if nobody listens there."""
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(timeout)
         try:
@@ -41,7 +41,7 @@ class Monitor:
         self._socket.close()
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """QEMU's answer to a command."""
+        """Return QEMU's answer to a command."""
         message = {"execute": command, "arguments": {name.replace("_", "-"): arguments[name] for name in arguments}}
         self._socket.sendall(json.dumps(message).encode() + b"\n")
         for line in self._lines:
@@ -53,13 +53,13 @@ class Monitor:
         raise MonitorError("%s: the machine ended" % command)
 
     def ask_human(self, line: str) -> str:
-        """The answer to a command of the monitor for people, for what QMP does not tell."""
+        """Return the answer to a command of the monitor for people, for what QMP does not tell."""
         answer: str = self.ask("human-monitor-command", command_line=line)
         return answer
 
 
 def _connect(client: socket.socket, path: Path) -> None:
-    """A socket's path may have 107 letters, and a checkout be deeper down."""
+    """Connect to a socket through its directory: its path may have 107 letters, and a checkout may be deeper down."""
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         client.connect("/proc/self/fd/%d/%s" % (directory, path.name))

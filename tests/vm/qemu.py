@@ -22,7 +22,7 @@ _CGROUP_1 = ("systemd.unified_cgroup_hierarchy=0", "systemd.legacy_systemd_cgrou
 
 
 def machine_arguments(shape: Shape, image: Image, with_kvm: bool, tsc_khz: int, more: Sequence[str] = ()) -> list[str]:
-    """All that a machine consists of, the same in each start: a snapshot needs them unchanged.
+    """Return all that a machine consists of, the same in each start: a snapshot needs them unchanged.
 
     more: what a loader gives the kernel.
     """
@@ -41,13 +41,13 @@ def machine_arguments(shape: Shape, image: Image, with_kvm: bool, tsc_khz: int, 
 
 
 def run_arguments(name: str) -> list[str]:
-    """What differs from start to start."""
+    """Return what differs from start to start."""
     monitor = "unix:%s,server=on,wait=off" % MONITOR
     return ["-name", name, "-serial", "file:" + CONSOLE, "-qmp", monitor]
 
 
 def overlay_arguments(base: Path, base_format: str, overlay: Path) -> list[str]:
-    """qemu-img's arguments for a disk that keeps what is written, and leaves the base as it is."""
+    """Return qemu-img's arguments for a disk that keeps what is written, and leaves the base as it is."""
     return ["create", "-q", "-f", "qcow2", "-F", base_format, "-b", str(base), str(overlay)]
 
 

@@ -40,11 +40,11 @@ class Recipe(NamedTuple):
         return self.names[-1]
 
     def files(self) -> list[Path]:
-        """All that it has beside its packages."""
+        """Return all that it has beside its packages."""
         return [path for name in self.names for path in sorted((FILES / name).rglob("*")) if path.is_file()]
 
     def programs(self) -> list[Path]:
-        """Those of Kubernetes, built if they are not there. Raises NoMachinesError if they cannot be."""
+        """Return those of Kubernetes, built if they are not there. Raises NoMachinesError if they cannot be."""
         if not self.kubernetes:
             return []
         try:
@@ -54,7 +54,7 @@ class Recipe(NamedTuple):
 
 
 def read_recipes(path: Path = RECIPES) -> dict[str, Recipe]:
-    """{name: recipe}. Raises InputError for one that extends an image that is not there."""
+    """Return {name: recipe}. Raises InputError for one that extends an image that is not there."""
     texts: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
 
     def lineage(name: str) -> tuple[str, ...]:

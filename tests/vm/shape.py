@@ -70,7 +70,7 @@ class Shape(NamedTuple):
         return sum(node.memory for node in self.numa_nodes)
 
     def places(self) -> Iterator[Place]:
-        """Every thread, from the outside in."""
+        """Yield every thread, from the outside in."""
         for socket in range(self.sockets):
             for die in range(self.dies):
                 for core in range(self.cores):
@@ -78,7 +78,7 @@ class Shape(NamedTuple):
                         yield Place(socket, die, core, thread)
 
     def numbered_places(self) -> list[Place]:
-        """The place of CPU 0, 1, ..."""
+        """Return the place of CPU 0, 1, ..."""
         orders = {
             THREADS_LAST: lambda at: (at.thread, at.socket, at.die, at.core),
             INTERLEAVED: lambda at: (at.thread, at.die, at.core, at.socket),
@@ -88,13 +88,13 @@ class Shape(NamedTuple):
 
 
 def read_shapes(path: Path = SHAPES) -> dict[str, Shape]:
-    """{name: shape}. Raises InputError for a shape that cannot be."""
+    """Return {name: shape}. Raises InputError for a shape that cannot be."""
     texts = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {name: _shape(name, text) for name, text in texts.items()}
 
 
 def find_shape(name: str) -> Shape:
-    """The shape of this name. Raises InputError if there is none."""
+    """Return the shape of this name. Raises InputError if there is none."""
     shapes = read_shapes()
     if name not in shapes:
         raise InputError("there is no shape %s; shapes.yml has %s" % (name, ", ".join(shapes)))

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def difference(path: str, before: str, after: str) -> dict[str, str]:
-    """What a file, or whatever `path` names, holds before and after."""
+    """Return what a file, or whatever `path` names, holds before and after."""
     return {"before_header": path, "after_header": path, "before": before, "after": after}
 
 
@@ -81,7 +81,8 @@ def run(work: Work, *arguments: Arguments) -> None:
 
 
 def _shown(answer: object, archive: Archive | None) -> Any:
-    """What is printed of an answer. archive: of the node, where its files are in one; it is not needed any more."""
+    """Return what is printed of an answer. archive: of the node, where its files are in one; it is not needed any
+    more."""
     if archive is not None:
         archive.remove()
         answer = archive.named(answer)
@@ -89,7 +90,7 @@ def _shown(answer: object, archive: Archive | None) -> Any:
 
 
 def printable(value: object) -> object:
-    """Plain data whose texts can be written as UTF-8: a byte of a file's name that is no text becomes \\xff."""
+    """Return plain data whose texts can be written as UTF-8: a byte of a file's name that is no text becomes \\xff."""
     if isinstance(value, str):
         if value.isascii():
             return str(value)
@@ -103,7 +104,7 @@ def printable(value: object) -> object:
 
 
 def _of_system(error: OSError) -> NodeError:
-    """An error of the operating system that nobody below gave a better message."""
+    """Return an error of the operating system that nobody below gave a better message."""
     # Imported here: every import costs time on every node.
     from .files import remedy_for
 

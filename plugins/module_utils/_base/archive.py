@@ -95,7 +95,7 @@ class Archive:
         atexit.unregister(self.remove)
 
     def named(self, value: object) -> object:
-        """Plain data in which paths of the directory are named as the archive's: ARCHIVE:/path/on/the/node."""
+        """Return plain data in which paths of the directory are named as the archive's: ARCHIVE:/path/on/the/node."""
         if isinstance(value, str):
             if self._name not in value:
                 return value
@@ -106,7 +106,7 @@ class Archive:
         return [self.named(item) for item in value] if isinstance(value, (list, tuple)) else value
 
     def read_only(self) -> RefusedError:
-        """What is said of a change in it."""
+        """Return what is said of a change in it."""
         return RefusedError(
             "an archive is read-only, and something in it would change; nothing was written",
             self._where(),
@@ -116,7 +116,7 @@ class Archive:
 
 
 def unpacked(path: str) -> Archive:
-    """The archive at this path. Raises as Archive() does."""
+    """Return the archive at this path. Raises as Archive() does."""
     return Archive(path)
 
 
@@ -188,7 +188,8 @@ class _Unpacker:
         self._take(-header.size % _BLOCK)
 
     def _target(self, header: Header) -> str:
-        """Where a link leads. It may go up first, and then only down: so it stays inside whatever other links do."""
+        """Return where a link leads. It may go up first, and then only down: so it stays inside whatever other links
+        do."""
         names = header.target.split("/")
         depth = header.path.count("/")
         ups = next((at for at, name in enumerate(names) if name != ".."), len(names))
@@ -199,7 +200,7 @@ class _Unpacker:
     # --- headers -----------------------------------------------------------------------------------------
 
     def _headers(self) -> Iterator[Header]:
-        """The members in their order. What is in a file is to be taken before the next one."""
+        """Yield the members in their order. What is in a file is to be taken before the next one."""
         extended: dict[str, str] = {}
         extensions = 0
         while True:
@@ -250,7 +251,7 @@ class _Unpacker:
         return Header(path, kind, size, changed, target, is_fixed)
 
     def _path(self, name: str) -> str:
-        """The path of a member inside. Raises RefusedError for one that is none."""
+        """Return the path of a member inside. Raises RefusedError for one that is none."""
         if name.startswith("/") or "\0" in name or len(name) > _LONGEST_NAME:
             raise self._refused("has a file with a path that is not inside of it, %r" % name[:200])
         names = [part for part in name.split("/") if part not in ("", ".")]
@@ -259,7 +260,7 @@ class _Unpacker:
         return "/".join(names)
 
     def _extension(self, kind: bytes, content: bytes) -> dict[str, str]:
-        """What a member of its own says of the next one. What is said of all members counts for none here."""
+        """Return what a member of its own says of the next one. What is said of all members counts for none here."""
         if kind == _FOR_ALL:
             return {}
         if kind != _EXTENSION:
@@ -295,7 +296,7 @@ class _Unpacker:
         return content
 
     def _take(self, size: int) -> bytes:
-        """The next `size` bytes. Raises NodeError where there are less."""
+        """Return the next `size` bytes. Raises NodeError where there are less."""
         content = b""
         while len(content) < size:
             chunk = self._take_some(size - len(content))

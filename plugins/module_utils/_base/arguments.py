@@ -53,13 +53,13 @@ class _Rules(NamedTuple):
 
 
 def nearest(word: object, words: Iterable[str]) -> str:
-    """The one of the known words that was probably meant; empty where none is near."""
+    """Return the one of the known words that was probably meant; empty where none is near."""
     found = get_close_matches(str(word), list(words), 1)
     return found[0] if found else ""
 
 
 def instead(word: object, words: Iterable[str]) -> str:
-    """What to take in place of a word that is none of the known: the nearest, or one of all."""
+    """Return what to take in place of a word that is none of the known: the nearest, or one of all."""
     listed = list(words)
     meant = nearest(word, listed)
     return "did you mean %s?" % meant if meant else "take one of %s" % _listed(listed)
@@ -72,7 +72,8 @@ def _listed(words: Iterable[object]) -> str:
 def refusal(
     options: Options, between: Mapping[str, Any], given: Mapping[str, Any], types: Types, name_of: NameOf = str
 ) -> InputError | None:
-    """All that is wrong with what was given, by the options and what is between them, as one error; None for nothing.
+    """Return all that is wrong with what was given, by the options and what is between them, as one error; None for
+    nothing.
 
     between: the restrictions by the names that AnsibleModule has for them. An option that is None is not given.
     """
@@ -105,7 +106,7 @@ def _faults(
 
 
 def _lacking(rules: _Rules, there: Mapping[str, Any], name_of: NameOf) -> Iterator[InputError]:
-    """What others take that were given."""
+    """Yield what others take that were given."""
     for name, value, names, *any_of in rules.required_if:
         lacking = [name_of(needed) for needed in names if needed not in there]
         if there.get(name) == value and lacking and (not any(any_of) or len(lacking) == len(names)):

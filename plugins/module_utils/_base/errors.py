@@ -42,16 +42,16 @@ class CPUManagerError(Exception):
             self.kind = kind
 
     def returning(self: _Error, result: Mapping[str, Any]) -> _Error:
-        """This error, of a module that has more to answer."""
+        """Return this error, with the result of a module that has more to answer."""
         self.result = result
         return self
 
     def within(self: _Error, where: str) -> _Error:
-        """This error, about a part of `where`."""
+        """Return this error, about a part of `where`."""
         return self._again(self.problem, where)
 
     def adding(self: _Error, more: str) -> _Error:
-        """This error, with more about what is wrong."""
+        """Return this error, with more about what is wrong."""
         return self._again("%s; %s" % (self.what, more), self.where)
 
     def _again(self: _Error, what: str, where: str) -> _Error:
@@ -61,11 +61,11 @@ class CPUManagerError(Exception):
         return again
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it in `failure`."""
+        """Return plain data, as modules return it in `failure`."""
         return {"kind": self.kind, "where": self.where, "remedy": self.remedy}
 
     def to_row(self) -> dict[str, Any]:
-        """Plain data with what is wrong, as a row of a list of reasons."""
+        """Return plain data with what is wrong, as a row of a list of reasons."""
         return {**self.to_dict(), "text": self.what}
 
 
@@ -119,29 +119,29 @@ class Note(str):
     check: str
 
     def __new__(cls, check: str, text: str) -> Note:
-        """`text`, as a finding of the check `check`."""
+        """Return `text`, as a finding of the check `check`."""
         note = super().__new__(cls, text)
         note.check = check
         return note
 
 
 def noted(notes: Iterable[str]) -> dict[str, list[str]]:
-    """Notes as modules return them: the texts, and beside each the id of its check, empty for one without."""
+    """Return notes as modules return them: the texts, and beside each the id of its check, empty for one without."""
     texts = list(notes)
     return {"notes": [str(text) for text in texts], "note_checks": [getattr(text, "check", "") for text in texts]}
 
 
 def call_options(names: Mapping[str, str]) -> None:
-    """From now on, messages use these names for options, and no others: {the module's name: the caller's name}."""
+    """Have messages use these names for options from now on, and no others: {the module's name: the caller's name}."""
     _OPTION_NAMES.clear()
     call_more_options(names)
 
 
 def call_more_options(names: Mapping[str, str]) -> None:
-    """From now on, messages use these names for options, too."""
+    """Have messages use these names for options from now on, too."""
     _OPTION_NAMES.update(names)
 
 
 def option(name: str) -> str:
-    """What a message calls an option of a module: the name under which the caller set it."""
+    """Return what a message calls an option of a module: the name under which the caller set it."""
     return _OPTION_NAMES.get(name, name)

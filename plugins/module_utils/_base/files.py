@@ -126,7 +126,7 @@ def keep_copy(directory: str, path: str, content: bytes) -> str:
 
 
 def remove_old_backups(backup: str, keep: int) -> None:
-    """Of the backups of a file, leave the newest `keep`, among them `backup`, which was just made; 0 leaves all.
+    """Remove the backups of a file but for the newest `keep`, among them `backup`, which was just made; 0 leaves all.
 
     A backup is a regular file with a name as replace_file() gives it, which belongs to the owner of `backup` or to the
     user of this process. One that cannot be removed stays, as the change of the file is done.
@@ -218,7 +218,7 @@ def remove_directories(made: Sequence[str]) -> None:
 
 
 def _backups(directory: str, of: str, owners: Container[int]) -> list[tuple[int, str, str]]:
-    """The backups of a file that belong to one of these users, the oldest first: (number, time, name)."""
+    """Return the backups of a file that belong to one of these users, the oldest first: (number, time, name)."""
     found = []
     for name in os.listdir(directory):
         backup = _BACKUP.fullmatch(name)
@@ -231,18 +231,18 @@ def _backups(directory: str, of: str, owners: Container[int]) -> list[tuple[int,
 
 
 def cannot_write(path: str, error: OSError, state: str = "nothing was written") -> NodeError:
-    """What a failed write of `path` is told as; `state` says what is there now."""
+    """Return what a failed write of `path` is told as; `state` says what is there now."""
     kind = PERMISSION if isinstance(error, PermissionError) else ""
     return NodeError("; ".join(["cannot be written: %s" % error.strerror, state]), path, remedy_for(error), kind)
 
 
 def remedy_for(error: OSError) -> str:
-    """What to do about an error of the operating system."""
+    """Return what to do about an error of the operating system."""
     return _REMEDIES.get(error.errno or 0, "look into the node's kernel log (dmesg), and run again")
 
 
 def not_regular(path: str) -> RefusedError:
-    """What is said of a directory, a link or a device in a file's place."""
+    """Return what is said of a directory, a link or a device in a file's place."""
     return RefusedError("is not a regular file; nothing was written", where=path, remedy="put it out of the way first")
 
 
@@ -273,7 +273,7 @@ def _change(
 
 
 def _checked(path: str, expected: bytes | None) -> os.stat_result | None:
-    """The file's status (None: no such file), when it is a regular file that still holds what was read there."""
+    """Return the file's status (None: no such file), when it is a regular file that still holds what was read there."""
     try:
         before = os.lstat(path)
         if not stat.S_ISREG(before.st_mode):
@@ -304,7 +304,7 @@ def _read(path: str, most: int) -> bytes:
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    """What is another one when somebody replaces or changes a file."""
+    """Return what is another one when somebody replaces or changes a file."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
@@ -388,7 +388,7 @@ def _write(
 
 
 def _temporary_file(path: str) -> tuple[int, str]:
-    """A new file beside `path`, and locked as long as it is open, which tells it from what a killed run left.
+    """Return a new file beside `path`, and locked as long as it is open, which tells it from what a killed run left.
 
     In the same directory, because only inside a file system a rename is atomic.
     """
@@ -442,7 +442,8 @@ def _copy_attributes(path: str, descriptor: int) -> None:
 
 
 def _sync_directory(path: str) -> None:
-    """Without this, a power cut may bring the old content back. Raises NodeError."""
+    """Write the directory of a file to the disk; without this, a power cut may bring the old content back. Raises
+    NodeError."""
     try:
         descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -469,7 +470,8 @@ _FLAGS = {0x10: ("immutable", "i"), 0x20: ("append-only", "a")}
 
 
 def unwritable(tree: Tree, paths: Iterable[str]) -> list[CPUManagerError]:
-    """Why files of a node cannot be replaced with a backup: one error for each of `paths` for which that is so."""
+    """Return why files of a node cannot be replaced with a backup: one error for each of `paths` for which that is
+    so."""
     reasons = (_why_not_on_node(tree, path) for path in paths)
     return [reason for reason in reasons if reason is not None]
 
@@ -486,7 +488,7 @@ def _why_not_on_node(tree: Tree, path: str) -> CPUManagerError | None:
 
 
 def why_not_writable(path: str, sizes: Sequence[int] = ()) -> CPUManagerError | None:
-    """Why the file `path` cannot be made, replaced or removed; None where nothing is known that prevents it.
+    """Return why the file `path` cannot be made, replaced or removed; None where nothing is known that prevents it.
 
     sizes: of the files that are written on the way, in bytes: the new content and the backup. A missing directory is
     no obstacle, where it could be made.
@@ -529,14 +531,15 @@ def _why_not(path: str, sizes: Sequence[int]) -> CPUManagerError | None:
 
 
 def _has_room(space: os.statvfs_result, sizes: Sequence[int]) -> bool:
-    """Some file systems count no blocks or no files, and say 0 in all."""
+    """Return some file systems count no blocks or no files, and say 0 in all."""
     blocks = sum(-(-size // space.f_frsize) for size in sizes)
     free, files = (space.f_bfree, space.f_ffree) if os.geteuid() == 0 else (space.f_bavail, space.f_favail)
     return (not space.f_blocks or blocks <= free) and (not space.f_files or len(sizes) <= files)
 
 
 def _flag(path: str) -> tuple[str, str] | None:
-    """The attribute that protects a file or directory even from root, with its letter; None where none is seen."""
+    """Return the attribute that protects a file or directory even from root, with its letter; None where none is
+    seen."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -604,7 +607,8 @@ class FileChange(NamedTuple):
 
 
 def check_changes(changes: Sequence[FileChange], backup: bool, keep: int) -> None:
-    """What can be known before anything is written. Raises InputError; NodeError or RefusedError of the first file."""
+    """Check what can be known before anything is written. Raises InputError; NodeError or RefusedError of the first
+    file."""
     if keep < 0:
         raise InputError(
             "%d is not a number of files" % keep, where=option("backup_keep"), remedy="give 0 to keep all, or more"

@@ -41,7 +41,7 @@ _LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 
 
 def read_json(content: bytes) -> Any:
-    """The value of the text: str, Number, bool, None, list or Object. Raises GoError."""
+    """Return the value of the text: str, Number, bool, None, list or Object. Raises GoError."""
     return _Reader(content).document()
 
 
@@ -74,7 +74,7 @@ class _Reader:
                 return value
 
     def _begin(self, depth: int) -> tuple[object, bool]:
-        """The next value, and whether it is a collection that is not empty and so not yet read."""
+        """Return the next value, and whether it is a collection that is not empty and so not yet read."""
         character = self._peek()
         if character == '"':
             return self._string(), False
@@ -148,7 +148,7 @@ class _Reader:
         return "\ufffd" if 0xD800 <= unit < 0xE000 else chr(unit)
 
     def _unit(self) -> int:
-        """The four digits behind the u of an escape."""
+        """Return the four digits behind the u of an escape."""
         start = self.at + 1
         self.at = _end(_HEX, self.text, start)
         if self.at < start + 4:
@@ -200,7 +200,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _text_of(characters: str) -> str:
-    """The text of bytes; each that is no UTF-8 becomes one replacement character."""
+    """Return the text of bytes; each that is no UTF-8 becomes one replacement character."""
     if characters.isascii():
         return characters
     text = characters.encode("latin-1").decode("utf-8", "surrogateescape")
@@ -219,7 +219,7 @@ _INTEGER = re.compile(r"[-+]?(?=[0-9])0*([0-9]{0,21})")
 
 
 def quote(text: str) -> str:
-    """The text as %q prints it."""
+    """Return the text as %q prints it."""
     return '"%s"' % "".join(_QUOTED.get(character) or _printed(character) for character in text)
 
 
@@ -231,7 +231,7 @@ def _printed(character: str) -> str:
 
 
 def read_integer(text: str) -> int:
-    """A whole number of 64 bits, as strconv.Atoi reads it: `+1` is one. Raises GoError."""
+    """Return a whole number of 64 bits, as strconv.Atoi reads it: `+1` is one. Raises GoError."""
     start = _INTEGER.match(text)
     number = int(start.group(1) or "0") if start else 0
     # Go reads from the left: behind a number beyond 64 bits, it looks at nothing.
@@ -244,7 +244,7 @@ def read_integer(text: str) -> int:
 
 
 def read_cpus(text: str) -> CPUSet:
-    """A CPU set as the kubelet reads it. Raises GoError, also where the kubelet would run out of memory."""
+    """Return a CPU set as the kubelet reads it. Raises GoError, also where the kubelet would run out of memory."""
     mask = 0
     for item in text.split(",") if text else ():
         first_text, dash, last_text = item.partition("-")
@@ -259,7 +259,7 @@ def read_cpus(text: str) -> CPUSet:
 
 
 def json_text(value: object) -> str:
-    """The text of a value, as Go writes it."""
+    """Return the text of a value, as Go writes it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     # Go escapes these for the sake of browsers.
     for character in "<>&\u2028\u2029":
@@ -268,7 +268,8 @@ def json_text(value: object) -> str:
 
 
 def write_json(value: object) -> str:
-    """The text of a value that read_json() has read, as Go writes it. Without recursion, since it may be hostile."""
+    """Return the text of a value that read_json() has read, as Go writes it. Without recursion, since it may be
+    hostile."""
     parts: list[str] = []
     # What is still to be written, the last first, and whether that is a text of JSON already.
     todo: list[tuple[Any, bool]] = [(value, False)]
@@ -290,5 +291,6 @@ def write_json(value: object) -> str:
 
 
 def folded(key: str) -> str:
-    """The key as Go compares it: without regard to case; two letters beyond ASCII (U+017F, U+212A) equal s and k."""
+    """Return the key as Go compares it: without regard to case; two letters beyond ASCII (U+017F, U+212A) equal s
+    and k."""
     return key.replace("\u017f", "s").replace("\u212a", "k").lower() if not key.isascii() else key.lower()

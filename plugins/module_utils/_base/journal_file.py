@@ -61,18 +61,18 @@ class JournalFile(NamedTuple):
     remedy: str
 
     def read(self, tree: Tree, parse: Callable[[Any], _Journal]) -> _Journal | None:
-        """What `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one, and
-        RefusedError for one that others may have written.
+        """Return what `parse` makes of the data; None where there is no journal. Raises NodeError for a damaged one,
+        and RefusedError for one that others may have written.
         """
         content = self.content(tree)
         return None if content is None else self.parsed(tree, content, parse)
 
     def content(self, tree: Tree) -> bytes | None:
-        """What is in the file; None where there is none. Raises NodeError and RefusedError as read()."""
+        """Return what is in the file; None where there is none. Raises NodeError and RefusedError as read()."""
         return obeyed_content(tree, self.path)
 
     def parsed(self, tree: Tree, content: bytes, parse: Callable[[Any], _Journal]) -> _Journal:
-        """What `parse` makes of the data in this content of the file. Raises NodeError for a damaged one."""
+        """Return what `parse` makes of the data in this content of the file. Raises NodeError for a damaged one."""
         try:
             data = json.loads(content.decode("utf-8"))
             if data["format"] != self.format:
@@ -85,7 +85,7 @@ class JournalFile(NamedTuple):
             raise NodeError(self.damage % error, where=tree.path(self.path), remedy=self.remedy) from error
 
     def text_of(self, data: Mapping[str, Any]) -> str:
-        """The data as it is written."""
+        """Return the data as it is written."""
         return json.dumps({"format": self.format, **data}, indent=1, sort_keys=True) + "\n"
 
     def replace(self, tree: Tree, text: str, old: bytes | None) -> None:
@@ -109,7 +109,7 @@ class JournalFile(NamedTuple):
 
 
 def obeyed_content(tree: Tree, path: str) -> bytes | None:
-    """The content of a file that root obeys; None where there is none.
+    """Return the content of a file that root obeys; None where there is none.
 
     Raises RefusedError where others than root may write it, or a directory above it; NodeError as Tree.content() does.
     """

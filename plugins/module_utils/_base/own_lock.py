@@ -14,7 +14,7 @@ from contextlib import suppress
 
 
 def try_lock(path: str) -> int | None:
-    """A descriptor that holds the lock of a file until it is closed; None where a different process holds it.
+    """Return a descriptor that holds the lock of a file until it is closed; None where a different process holds it.
 
     The file is made, in a directory where nobody can remove it but its owner and root. What another user has put there
     is removed. Who has the lock may remove the file before he closes it. Raises OSError.
@@ -48,7 +48,7 @@ def try_lock(path: str) -> int | None:
 
 
 def _opened_alone(directory: int, name: str) -> int:
-    """A descriptor of a file that no other user can open. Raises OSError."""
+    """Return a descriptor of a file that no other user can open. Raises OSError."""
     with suppress(FileNotFoundError):
         if not _is_alone(os.stat(name, dir_fd=directory, follow_symlinks=False)):
             os.unlink(name, dir_fd=directory)

@@ -49,29 +49,31 @@ class DurationError(InputError):
 
 
 def counted(number: object, noun: str) -> str:
-    """`2 nodes`, `1 node`, `0.5 CPUs`, `2 processes`. number: as it is written."""
+    """Return `2 nodes`, `1 node`, `0.5 CPUs`, `2 processes`. number: as it is written."""
     end = "" if str(number) == "1" else "es" if noun.endswith("s") else "s"
     return "%s %s%s" % (number, noun, end)
 
 
 def counted_are(number: int, noun: str) -> str:
-    """`2 nodes are`, `1 node is`."""
+    """Return `2 nodes are`, `1 node is`."""
     return "%s %s" % (counted(number, noun), "is" if number == 1 else "are")
 
 
 def counted_cpus(milli: int) -> str:
-    """`2 CPUs`, `1 CPU`, `0.5 CPUs`. milli: thousandths of a CPU."""
+    """Return `2 CPUs`, `1 CPU`, `0.5 CPUs`. milli: thousandths of a CPU."""
     return counted(("%.3f" % (milli / 1000)).rstrip("0").rstrip("."), "CPU")
 
 
 def split_quantity(text: str) -> tuple[str, str, str, str]:
-    """(sign, digits before the point, digits behind it, the rest) of any text; a quantity's rest is its suffix."""
+    """Return (sign, digits before the point, digits behind it, the rest) of any text; a quantity's rest is its
+    suffix."""
     sign, whole, fraction, suffix = _QUANTITY.fullmatch(text).groups("")
     return sign, whole, fraction, suffix
 
 
 def millis(quantity: object) -> int:
-    """Thousandths of a quantity such as "1500m", "2", 2.0, "1e0", rounded up as in Kubernetes. Raises InputError."""
+    """Return thousandths of a quantity such as "1500m", "2", 2.0, "1e0", rounded up as in Kubernetes. Raises
+    InputError."""
     text = _text(quantity)
     sign, whole, fraction, suffix = split_quantity(text)
     if not whole + fraction:
@@ -99,7 +101,7 @@ def _decimal_power(text: str, suffix: str) -> int:
 
 
 def nanoseconds(duration: object) -> int:
-    """The nanoseconds of a Go duration such as "10s", "1m30s", "100ms", "0", cut off to whole ones.
+    """Return the nanoseconds of a Go duration such as "10s", "1m30s", "100ms", "0", cut off to whole ones.
 
     Raises InputError, for a text a DurationError. Go has no durations beyond 2562047h47m16.854775807s.
     """
@@ -129,13 +131,13 @@ def nanoseconds(duration: object) -> int:
 
 
 def _bounded(digits: str) -> int:
-    """The number of these digits; one that is too large for a duration where that is so."""
+    """Return the number of these digits; one that is too large for a duration where that is so."""
     digits = digits.lstrip("0")
     return MAX_DURATION + 1 if len(digits) > len(str(MAX_DURATION)) else int(digits or "0")
 
 
 def _nanoseconds(whole: int, fraction: str, unit: int) -> int:
-    """One number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
+    """Return one number of a duration. Go takes 18 or 19 digits of a fraction, and multiplies them as float64."""
     part, scale = 0, 1.0
     for digit in fraction:
         longer = part * 10 + int(digit)

@@ -33,18 +33,18 @@ _HEADER = re.compile("url[-_]?header$", re.IGNORECASE)
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of a flag, variable or key of this name is secret."""
+    """Return whether the value of a flag, variable or key of this name is secret."""
     name = name.lstrip("-")
     return bool(is_header(name) or (_SECRET.search(name) and not _NO_SECRET.search(name)))
 
 
 def is_header(name: str) -> bool:
-    """Whether the value of a flag or key of this name is a header, whose own name is no secret."""
+    """Return whether the value of a flag or key of this name is a header, whose own name is no secret."""
     return bool(_HEADER.search(name))
 
 
 def address_redacted(value: str, keep_path: bool = True) -> str:
-    """A value without the user, the password and the query of the address that it may be.
+    """Return a value without the user, the password and the query of the address that it may be.
 
     A password may have any sign, so all before the last @ counts as a part of it.
     """
@@ -105,7 +105,7 @@ _AUTHORIZATION = "(?:Proxy-)?Authorization|(?:PROXY_)?AUTHORIZATION"
 
 
 def text_redacted(text: str, is_secret_flag: Callable[[str], bool] = is_secret) -> str:
-    """A text without what is secret in it.
+    """Return a text without what is secret in it.
 
     is_secret_flag: whether the value of a flag of this name, which begins with two dashes, is secret.
     """
@@ -118,7 +118,7 @@ def text_redacted(text: str, is_secret_flag: Callable[[str], bool] = is_secret) 
 
 
 def texts_redacted(value: Any) -> Any:
-    """Plain data with each text in it redacted, and without those whose keys say that they are secret."""
+    """Return plain data with each text in it redacted, and without those whose keys say that they are secret."""
     if isinstance(value, str):
         return text_redacted(value)
     if isinstance(value, Mapping):
@@ -173,7 +173,7 @@ def _is_secret_key(found: re.Match[str], is_secret_flag: Callable[[str], bool]) 
 
 
 def _value(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """From where to where in a text the value of a key goes; nowhere where it has none that is secret."""
+    """Return from where to where in a text the value of a key goes; nowhere where it has none that is secret."""
     begin = found.end()
     quote = re.compile(_OPENING).match(text, begin)
     if text.startswith(REDACTED, begin if quote is None else quote.end()):
@@ -199,7 +199,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _form(text: str, start: int, begin: int) -> str | None:
-    """What a value is that begins there, by what stands before its key; None for a word of a sentence."""
+    """Return what a value is that begins there, by what stands before its key; None for a word of a sentence."""
     before = text[max(0, start - _BEFORE) : start].rpartition("\n")[2].rstrip(" \t")
     if re.compile(_BLOCK).match(text, begin):
         return _BLOCK
@@ -214,7 +214,8 @@ def _match_end(pattern: str, text: str, begin: int) -> int:
 
 
 def _end_of_quoted(text: str, begin: int, quote: str) -> int:
-    """Where a value between quotes ends, which may be escaped themselves: at the line's end where it has no end."""
+    """Return where a value between quotes ends, which may be escaped themselves: at the line's end where it has no
+    end."""
     at = begin
     line_end = text.find("\n", begin)
     line_end = len(text) if line_end < 0 else line_end

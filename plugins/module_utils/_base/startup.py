@@ -36,7 +36,7 @@ class Pattern:
         return method
 
     def end(self, text: str, at: int) -> int:
-        """Where a match that begins at `at` ends; `at` itself where there is none."""
+        """Return where a match that begins at `at` ends; `at` itself where there is none."""
         match = self.match(text, at)
         return int(match.end()) if match else at
 

@@ -65,7 +65,7 @@ class Document(NamedTuple):
     tables: Mapping[Any, int]
 
     def value(self, path: tuple[str, ...]) -> Any:
-        """The value of a key, also in an inline table; None where there is none."""
+        """Return the value of a key, also in an inline table; None where there is none."""
         for length in range(len(path), 0, -1):
             entry = self.entries.get(path[:length])
             if entry is not None:
@@ -73,7 +73,7 @@ class Document(NamedTuple):
         return None
 
     def defines(self, table: tuple[str, ...]) -> bool:
-        """Whether there is anything of a table, if only its header."""
+        """Return whether there is anything of a table, if only its header."""
         length = len(table)
         return (
             any(path[:length] == table for path in self.tables)
@@ -89,7 +89,7 @@ def _inside(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def parse(text: str) -> Document:
-    """What a text says. Raises TOMLError."""
+    """Return what a text says. Raises TOMLError."""
     if len(text) > LONGEST:
         raise TOMLError(1, "the file is longer than %d characters" % LONGEST)
     return _Reader(text).document()
@@ -285,7 +285,7 @@ class _Change(NamedTuple):
 
 
 def table_text(tables: Mapping[Any, Mapping[str, str]]) -> str:
-    """Tables with their keys, whose values are given as TOML writes them."""
+    """Return tables with their keys, whose values are given as TOML writes them."""
     return "\n".join(
         "[%s]\n%s" % (header(table), "".join("%s = %s\n" % pair for pair in keys.items()))
         for table, keys in tables.items()
@@ -293,12 +293,12 @@ def table_text(tables: Mapping[Any, Mapping[str, str]]) -> str:
 
 
 def header(table: Sequence[str]) -> str:
-    """The path of a table as TOML writes it."""
+    """Return the path of a table as TOML writes it."""
     return ".".join(name if _BARE_KEY.fullmatch(name) else '"%s"' % name for name in table)
 
 
 def with_keys(text: str, tables: Mapping[Any, Mapping[str, str]]) -> str:
-    """A text in which keys of tables have other values; each change is a marked block. Raises TOMLError.
+    """Return a text in which keys of tables have other values; each change is a marked block. Raises TOMLError.
 
     The text is one that without_blocks() has given. Values are given as TOML writes them.
     """
@@ -339,7 +339,7 @@ def with_keys(text: str, tables: Mapping[Any, Mapping[str, str]]) -> str:
 
 
 def _check_open(text: str, document: Document, table: tuple[str, ...]) -> None:
-    """Raises TOMLError for a table that is written in one line, or with dots, and so takes no header."""
+    """Raise TOMLError for a table that is written in one line, or with dots, and so takes no header."""
     length = len(table)
     headers = [path for path in document.tables if path[:length] == table]
     for path, entry in document.entries.items():
@@ -351,7 +351,7 @@ def _check_open(text: str, document: Document, table: tuple[str, ...]) -> None:
 
 
 def without_blocks(text: str) -> str:
-    """A text as it was before with_keys(). Raises TOMLError where a block was damaged since."""
+    """Return a text as it was before with_keys(). Raises TOMLError where a block was damaged since."""
     plain = _BLOCK.sub(lambda match: "" if match.group(1) is None else match.group(1) + match.group(2), text)
     for mark in (BEGIN, END):
         place = plain.find(mark)

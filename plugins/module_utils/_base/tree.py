@@ -68,14 +68,14 @@ class Tree:
         return self._live
 
     def path(self, path: str) -> str:
-        """Where the node's `path` is here. Raises RefusedError when a link leads out of the tree."""
+        """Return where the node's `path` is here. Raises RefusedError when a link leads out of the tree."""
         here = self._place(path)
         if not self._live:
             self._check_link(here)
         return here
 
     def _place(self, path: str) -> str:
-        """As path(), but what is there may be a link that leads out."""
+        """Return what path() returns, but what is there may be a link that leads out."""
         if "\0" in path or not path.isascii():
             _check_text(path)
         if self._live:
@@ -87,7 +87,7 @@ class Tree:
         return here
 
     def node_path(self, here: str) -> str:
-        """What path() made `here` of."""
+        """Return what path() made `here` of."""
         return here if self._live else here[len(self.root) :]
 
     def _check_directory(self, here: str) -> None:
@@ -100,7 +100,8 @@ class Tree:
             self._inside.add(directory)
 
     def _check_link(self, here: str) -> None:
-        """What is in a directory of this tree is in it, too, unless it is a link."""
+        """Check that a link does not lead out of this tree: what is in a directory of the tree is in it, too, unless
+        it is a link."""
         if not os.path.islink(here):
             return
         real = os.path.realpath(here)
@@ -123,7 +124,7 @@ class Tree:
         return os.open(here, _READ)
 
     def damaged(self, path: str, what: str) -> NodeError:
-        """What to say of a file whose content is wrong."""
+        """Return what to say of a file whose content is wrong."""
         return NodeError(what, self.path(path), "" if self._live else _SAVE_AGAIN)
 
     def _unreadable(self, here: str, error: OSError) -> NodeError:
@@ -133,7 +134,7 @@ class Tree:
         return NodeError(what, here, "" if self._live else _SAVE_AGAIN)
 
     def exists(self, path: str, follow: bool = True) -> bool:
-        """True when there is something at `path`; unless `follow`, also a link to nothing.
+        """Return True when there is something at `path`; unless `follow`, also a link to nothing.
 
         Raises NodeError when that cannot be seen, which is not the same as that there is nothing.
         """
@@ -147,7 +148,7 @@ class Tree:
         return True
 
     def read_bytes(self, path: str, most: int = LARGEST) -> bytes:
-        """The content of a regular file of at most so many bytes.
+        """Return the content of a regular file of at most so many bytes.
 
         Raises NodeError, which names the file, when it cannot be read, and when it is longer.
         """
@@ -167,11 +168,11 @@ class Tree:
         return content
 
     def content(self, path: str, most: int = LARGEST) -> bytes | None:
-        """The content of a regular file; None where there is nothing. Raises NodeError as read_bytes() does."""
+        """Return the content of a regular file; None where there is nothing. Raises NodeError as read_bytes() does."""
         return self.read_bytes(path, most) if self.exists(path, follow=False) else None
 
     def read_text(self, path: str, most: int = LARGEST) -> str:
-        """The content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
+        """Return the content of a UTF-8 text file. Raises NodeError as read_bytes() does."""
         try:
             return self.read_bytes(path, most).decode("utf-8")
         except UnicodeDecodeError as error:
@@ -180,7 +181,7 @@ class Tree:
             ) from error
 
     def read_value(self, path: str) -> str | None:
-        """The one line of a file in /sys or /proc without its end, or None when there is no such file."""
+        """Return the one line of a file in /sys or /proc without its end, or None when there is no such file."""
         here = self._place(path)
         try:
             descriptor = self._open(here)
@@ -198,7 +199,7 @@ class Tree:
             os.close(descriptor)
 
     def names(self, path: str) -> list[str]:
-        """The sorted names in a directory; none when there is no such directory."""
+        """Return the sorted names in a directory; none when there is no such directory."""
         here = self.path(path)
         try:
             return sorted(os.listdir(here))
@@ -208,7 +209,7 @@ class Tree:
             raise self._unreadable(here, error) from error
 
     def files_below(self, path: str) -> list[str]:
-        """The paths of all files in a directory and those below it, as Go's filepath.WalkDir visits them."""
+        """Return the paths of all files in a directory and those below it, as Go's filepath.WalkDir visits them."""
         found: list[str] = []
         # The last one comes next.
         waiting = [path]
@@ -221,12 +222,12 @@ class Tree:
         return found
 
     def _is_directory(self, path: str) -> bool:
-        """Whether there is a directory, and no link to one."""
+        """Return whether there is a directory, and no link to one."""
         here = self.path(path)
         return os.path.isdir(here) and not os.path.islink(here)
 
     def numbered(self, path: str, prefix: str) -> list[int]:
-        """The numbers N, ascending, of the entries `prefix`N in a directory."""
+        """Return the numbers N, ascending, of the entries `prefix`N in a directory."""
         start = len(prefix)
         names = (name[start:] for name in self.names(path) if name.startswith(prefix))
         return sorted(int(name) for name in names if is_number(name))
@@ -284,12 +285,13 @@ class OverlaidTree(Tree):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as the kernel writes one. str.isdigit() also takes what int() refuses, such as "²"."""
+    """Return whether a text is a number as the kernel writes one. str.isdigit() also takes what int() refuses, such
+    as "²"."""
     return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def read_at_most(descriptor: int, most: int) -> bytes | None:
-    """What is left in an open file; None where it is more than so many bytes. Raises OSError.
+    """Return what is left in an open file; None where it is more than so many bytes. Raises OSError.
 
     Nothing but reading says how long a file is: those of the kernel have the size 0, and others grow.
     """
@@ -305,12 +307,12 @@ def read_at_most(descriptor: int, most: int) -> bytes | None:
 
 
 def too_long(here: str, most: int) -> NodeError:
-    """What to say of a file with more bytes than that."""
+    """Return what to say of a file with more bytes than that."""
     return NodeError("is longer than %d bytes, as no such file is" % most, here, "put it out of the way", TOO_LONG)
 
 
 def _check_text(path: str) -> None:
-    """Raises NodeError for a text that the system takes for no path at all."""
+    """Raise NodeError for a text that the system takes for no path at all."""
     try:
         if b"\0" not in os.fsencode(path):
             return
@@ -320,7 +322,7 @@ def _check_text(path: str) -> None:
 
 
 def node_name(tree: Tree) -> str:
-    """What a message calls the node: its host name, or for a saved tree without one the directory's name."""
+    """Return what a message calls the node: its host name, or for a saved tree without one the directory's name."""
     try:
         name = tree.read_value("/etc/hostname")
     except (NodeError, RefusedError):
@@ -356,12 +358,12 @@ class Writable(NamedTuple):
     why: str
 
     def refusal(self, risk: str, remedy: str) -> RefusedError:
-        """Why what is there is not used. risk: what would come of it."""
+        """Return why what is there is not used. risk: what would come of it."""
         return RefusedError("%s, and %s" % (self.why, risk), self.path, remedy, OTHERS_WRITE)
 
 
 def not_obeyed(fault: Writable, here: str) -> RefusedError:
-    """Why root does not go by a file, by its path here, or by what is in a directory."""
+    """Return why root does not go by a file, by its path here, or by what is in a directory."""
     return fault.refusal(
         "root would do what they write into %s; nothing was changed" % here,
         "look at what is there: if it is as this collection wrote it, give it and what is in it to root (%s), or move"
@@ -370,7 +372,7 @@ def not_obeyed(fault: Writable, here: str) -> RefusedError:
 
 
 def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
-    """The first on the way to a path of a node that others may write; None for none, and where nothing is.
+    """Return the first on the way to a path of a node that others may write; None for none, and where nothing is.
 
     Of a saved node, who has it counts as root does. with_file: whether the file at its end is looked at, too.
     """
@@ -397,7 +399,7 @@ def fault_of(tree: Tree, path: str, with_file: bool = True) -> Writable | None:
 
 
 def steps(root: str, path: str) -> Iterator[str]:
-    """Every directory and link on the way from a root to a path, and what is at its end."""
+    """Yield every directory and link on the way from a root to a path, and what is at its end."""
     yield root
     here, links = root, 0
     left = path.split("/")[::-1]
@@ -418,18 +420,18 @@ def steps(root: str, path: str) -> Iterator[str]:
 
 
 def own_ids() -> tuple[int, int]:
-    """To which user and group belongs what is obeyed or executed: root; on a saved node, which anybody may have, who
-    writes."""
+    """Return to which user and group belongs what is obeyed or executed: root; on a saved node, which anybody may
+    have, who writes."""
     return (_ROOT, _ROOT) if os.geteuid() == _ROOT else (os.geteuid(), os.getegid())
 
 
 def is_owned(status: os.stat_result, owners: Sequence[int] = ()) -> bool:
-    """Whether a file belongs to root, to the user of this process, or to one of these users."""
+    """Return whether a file belongs to root, to the user of this process, or to one of these users."""
     return status.st_uid in (_ROOT, os.geteuid(), *owners)
 
 
 def why_others_write(at: int | str, status: os.stat_result, owners: Sequence[int] = ()) -> str:
-    """Why others may write a file or directory that has this status; empty where they may not.
+    """Return why others may write a file or directory that has this status; empty where they may not.
 
     at: its path or an open descriptor, where its access control lists are read. owners: users who count as root does.
     """
@@ -449,7 +451,7 @@ def why_others_write(at: int | str, status: os.stat_result, owners: Sequence[int
 
 
 def _acl(at: int | str, name: str) -> bytes:
-    """An access control list; empty where there is none, as on file systems that have none."""
+    """Return an access control list; empty where there is none, as on file systems that have none."""
     try:
         return os.getxattr(at, name)
     except OSError:
@@ -457,7 +459,7 @@ def _acl(at: int | str, name: str) -> bytes:
 
 
 def _acl_lets_others_write(acl: bytes, trusted: Mapping[int, Container[int]], is_group_trusted: bool) -> bool:
-    """Whether others may write by a list. trusted: {tag: the ids that are no others}."""
+    """Return whether others may write by a list. trusted: {tag: the ids that are no others}."""
     try:
         entries = list(struct.iter_unpack(_ACL_ENTRY, acl[_ACL_HEAD:]))
     except struct.error:

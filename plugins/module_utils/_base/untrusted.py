@@ -45,7 +45,7 @@ def write_file(path: str, content: bytes, mode: int) -> None:
 
 @contextmanager
 def opened_directory(path: str) -> Iterator[int]:
-    """A descriptor of the directory at this absolute path.
+    """Yield a descriptor of the directory at this absolute path.
 
     A link on the way is followed only where nobody but root and the user of this process can have put it.
     Raises OSError; RefusedError for another link.
@@ -76,7 +76,7 @@ def opened_directory(path: str) -> Iterator[int]:
 
 @contextmanager
 def opened_below(root: str, path: str) -> Iterator[int]:
-    """A descriptor of the directory at a path below `root`, such as that of a container. It is only to look at.
+    """Yield a descriptor of the directory at a path below `root`, such as that of a container. It is only to look at.
 
     No link is followed but `root` itself: those of a container lead elsewhere for it than for who looks from outside.
     Raises OSError.
@@ -93,12 +93,12 @@ def opened_below(root: str, path: str) -> Iterator[int]:
 
 
 def _names(path: str) -> list[str]:
-    """The names in a path, the last one first."""
+    """Return the names in a path, the last one first."""
     return [name for name in reversed(path.split("/")) if name]
 
 
 def _target(directory: int, name: str, path: str, error: OSError) -> str:
-    """Where a link leads that could not be opened as a directory. Raises `error` for all else."""
+    """Return where a link leads that could not be opened as a directory. Raises `error` for all else."""
     try:
         target = os.readlink(name, dir_fd=directory)
     except OSError:
@@ -138,7 +138,8 @@ def put_file(directory: int, name: str, content: bytes, mode: int) -> None:
 
 
 def read_file(directory: int, name: str, most: int) -> bytes:
-    """Up to `most` bytes of a regular file in an open directory. Raises OSError; NodeError for what is no such file.
+    """Return up to `most` bytes of a regular file in an open directory. Raises OSError; NodeError for what is no such
+    file.
 
     It is looked at before it is opened: to open a device can do something by itself. What was looked at is opened, not
     what has this name by then.

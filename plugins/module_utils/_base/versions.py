@@ -19,7 +19,7 @@ OLDEST_MINOR = 20
 
 
 def minor_version(version: str, name: str = "kubelet_version") -> int:
-    """36 of "v1.36.3" or "1.36". Raises InputError. name: of the option that gives it."""
+    """Return 36 of "v1.36.3" or "1.36". Raises InputError. name: of the option that gives it."""
     parts = version.lstrip("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) < 10):
         raise InputError("%r is not a version" % version, option(name), "write one such as 1.36 or v1.35.6")
@@ -34,14 +34,15 @@ def minor_version(version: str, name: str = "kubelet_version") -> int:
 
 
 def is_tested(minor: int) -> bool:
-    """Whether answers of a kubelet 1.`minor` were replayed, so that what is predicted of one is exact."""
+    """Return whether answers of a kubelet 1.`minor` were replayed, so that what is predicted of one is exact."""
     return OLDEST_TESTED_MINOR <= minor <= NEWEST_MINOR
 
 
 def version_notes(
     minor: int, is_assumed: bool = False, why: str = "the newest whose answers were replayed"
 ) -> list[str]:
-    """What is uncertain where a kubelet is judged by the rules of 1.`minor`: nothing for a known, tested version.
+    """Return what is uncertain where a kubelet is judged by the rules of 1.`minor`: nothing for a known, tested
+    version.
 
     is_assumed: the version of the kubelet is not known. why: why this one was assumed.
     """

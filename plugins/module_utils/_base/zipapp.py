@@ -31,7 +31,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def build(module: str, interpreter: str) -> bytes:
-    """The program whose main() is in `module`, named as seen from here ("_programs.reconcile_program")."""
+    """Return the program whose main() is in `module`, named as seen from here ("_programs.reconcile_program")."""
     sources = {}
     waiting = ["_base.startup", module]
     while waiting:
@@ -65,7 +65,7 @@ def _is_package(name: str) -> bool:
 
 
 def _imports(name: str, source: str) -> Iterator[str]:
-    """The modules of the core that a module imports, also those that it imports only when they are needed."""
+    """Yield the modules of the core that a module imports, also those that it imports only when they are needed."""
     parts = name.split(".")
     for statement in ast.walk(ast.parse(source)):
         if isinstance(statement, ast.ImportFrom) and statement.level:

@@ -76,7 +76,7 @@ class BenchmarkCgroups:
             self._write(self.mounts[0], path, _MAX, "%s %d" % ("max" if quota is None else quota, PERIOD))
 
     def enable(self) -> None:
-        """On v2, let cgroups below the topmost have both controllers; restore() takes that back."""
+        """Let cgroups below the topmost have both controllers, on v2; restore() takes that back."""
         if self.version == 2:
             self._enabled = self._enable(self.mounts[0], "")
 
@@ -97,7 +97,7 @@ class BenchmarkCgroups:
     # --- ending ----------------------------------------------------------------------------------
 
     def leftovers(self) -> list[str]:
-        """What an earlier benchmark that was killed has left."""
+        """Return what an earlier benchmark that was killed has left."""
         return [place for place in (os.path.join(mount, TOP) for mount in self.mounts) if os.path.isdir(place)]
 
     def clear(self, path: str = TOP, after: float = _PATIENCE) -> None:
@@ -137,7 +137,7 @@ class BenchmarkCgroups:
 
     @staticmethod
     def _is_in(top: str) -> bool:
-        """Whether this process is in a cgroup or below it."""
+        """Return whether this process is in a cgroup or below it."""
         for place in _below(top):
             with suppress(OSError), open(os.path.join(place, _PROCESSES), encoding="ascii") as processes:
                 if str(os.getpid()) in processes.read().split():
@@ -162,7 +162,7 @@ class BenchmarkCgroups:
 
 
 def _below(top: str) -> Iterator[str]:
-    """A cgroup and all below it, the deepest first."""
+    """Return a cgroup and all below it, the deepest first."""
     found = [top]
     for place in found:
         with suppress(OSError):

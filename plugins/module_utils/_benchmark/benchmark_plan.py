@@ -54,7 +54,7 @@ class Workload(NamedTuple):
         return self.kind == COMMAND
 
     def read(self, output: str, wall: float) -> dict[str, Any]:
-        """What a run took: {seconds, latencies}. Raises InputError where the output does not have it."""
+        """Return what a run took: {seconds, latencies}. Raises InputError where the output does not have it."""
         scale = UNITS[self.unit]
         seconds = wall
         if self.time_pattern is not None:
@@ -79,13 +79,14 @@ class Workload(NamedTuple):
         return number
 
     def wrong(self, what: str) -> InputError:
-        """What is wrong with this workload."""
+        """Return what is wrong with this workload."""
         remedy = "run `%s` on the node, and compare what it does" % " ".join(self.command)[:200]
         return InputError(what, "%s.%s" % (option("workloads"), self.role), remedy)
 
 
 def workloads_of(given: Mapping[str, Mapping[str, object]], stress_ng: bool) -> dict[str, Workload]:
-    """The workload of each role. given: {role: {command, time_pattern, latency_pattern, unit}}. Raises InputError."""
+    """Return the workload of each role. given: {role: {command, time_pattern, latency_pattern, unit}}. Raises
+    InputError."""
     unknown = sorted(set(given) - set(ROLES))
     if unknown:
         raise InputError("%s is none of the workloads: %s" % (unknown[0], ", ".join(ROLES)), where=option("workloads"))
@@ -140,7 +141,7 @@ _LEAST, _MOST = 32 << 20, 256 << 20
 
 
 def machine_of(node: Node) -> dict[str, object]:
-    """Plain data: CPUs, their model, the kernel, and how busy the machine was before."""
+    """Return plain data: CPUs, their model, the kernel, and how busy the machine was before."""
     tree, topology = node.tree, node.topology
     cpuinfo = tree.read_bytes("/proc/cpuinfo").decode("utf-8", "replace") if tree.exists("/proc/cpuinfo") else ""
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
@@ -160,7 +161,7 @@ def machine_of(node: Node) -> dict[str, object]:
 
 
 def walked_memory(tree: Tree, cpu: int) -> int:
-    """Bytes that do not fit into any cache of a CPU: twice its largest, within reason."""
+    """Return bytes that do not fit into any cache of a CPU: twice its largest, within reason."""
     largest = 0
     for index in range(8):
         size = re.fullmatch(r"(\d+)([KMG]?)", tree.read_value("%s/index%d/size" % (_CACHE % cpu, index)) or "")
@@ -170,7 +171,7 @@ def walked_memory(tree: Tree, cpu: int) -> int:
 
 
 def available_memory(tree: Tree) -> int | None:
-    """Bytes that processes can get; None where the kernel does not say."""
+    """Return bytes that processes can get; None where the kernel does not say."""
     found = re.search(r"^MemAvailable:\s*(\d+) kB$", (tree.read_value("/proc/meminfo") or ""), re.MULTILINE)
     return int(found.group(1)) << 10 if found else None
 
@@ -201,12 +202,12 @@ class BenchmarkRoom(NamedTuple):
         return self.free - self.reserved if self.options.strict_cpu_reservation else self.free
 
     def whole_cores(self, count: int) -> int:
-        """So many CPUs, made up to whole cores."""
+        """Return so many CPUs, made up to whole cores."""
         threads = self.topology.threads_per_core
         return -(-count // threads) * threads
 
     def give(self, counts: Sequence[int], whole_cores: bool = False) -> tuple[list[CPUSet], CPUSet]:
-        """Exclusive CPUs for containers that come one after the other, and the shared pool that is left.
+        """Return exclusive CPUs for containers that come one after the other, and the shared pool that is left.
 
         Raises InputError where there are not enough.
         """
@@ -247,8 +248,8 @@ class BenchmarkRoom(NamedTuple):
 
 
 def room_of(node: Node, reserved: CPUSet | None) -> tuple[BenchmarkRoom, list[str]]:
-    """The room, and notes. reserved: in place of what the kubelet reserves. Raises InputError, NodeError, RefusedError
-    where it is not known which CPUs containers have for themselves.
+    """Return the room, and notes. reserved: in place of what the kubelet reserves. Raises InputError, NodeError,
+    RefusedError where it is not known which CPUs containers have for themselves.
     """
     online, notes = node.topology.online, []
     configuration = node.configuration()
@@ -275,7 +276,7 @@ def room_of(node: Node, reserved: CPUSet | None) -> tuple[BenchmarkRoom, list[st
 
 
 def _static(node: Node) -> tuple[CPUManagerConfig | None, StaticOptions]:
-    """What the static policy of this kubelet starts with; None where that cannot be said."""
+    """Return what the static policy of this kubelet starts with; None where that cannot be said."""
     # Imported here: every import costs time on every node.
     from .._node.start_check import predict_configuration
 
@@ -287,7 +288,7 @@ def _static(node: Node) -> tuple[CPUManagerConfig | None, StaticOptions]:
 
 
 def _exclusive(node: Node, configuration: Configuration | None) -> CPUSet:
-    """The CPUs that containers have for themselves now."""
+    """Return the CPUs that containers have for themselves now."""
     recorded = read_exclusive(node, configuration)
     if recorded.problem is not None:
         raise recorded.problem
@@ -324,13 +325,13 @@ class BenchmarkContainer(NamedTuple):
         return min(max(self.request * 1024 // 1000, _LEAST_SHARES), _MOST_SHARES)
 
     def quota(self, room: BenchmarkRoom) -> int | None:
-        """Microseconds of CPU in each PERIOD, as the kubelet computes it; None for no limit."""
+        """Return microseconds of CPU in each PERIOD, as the kubelet computes it; None for no limit."""
         if self.limit is None or not room.quota or (self.is_exclusive and not room.quota_on_exclusive):
             return None
         return max(self.limit * PERIOD // 1000, _LEAST_QUOTA)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "workload": self.role,
             "qos_class": self.qos,
@@ -350,7 +351,7 @@ class Case(NamedTuple):
     parts: tuple[BenchmarkContainer, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "experiment": self.experiment,
             "placement": self.placement,
@@ -378,7 +379,7 @@ _WISHES = {
 
 
 def cases_of(room: BenchmarkRoom, experiments: Sequence[str], cpus: int) -> tuple[list[Case], list[str]]:
-    """All cases, and what is left out and why. cpus: those that each workload is to have.
+    """Return all cases, and what is left out and why. cpus: those that each workload is to have.
 
     Raises InputError where even a workload alone cannot have so many of its own.
     """
@@ -429,14 +430,14 @@ def _parts(
 
 
 def order_of(cases: int, runs: int, seed: int) -> list[tuple[int, int]]:
-    """All runs, (number of the case, number of the run), in a random order that the seed decides."""
+    """Return all runs, (number of the case, number of the run), in a random order that the seed decides."""
     order = [(case, run) for run in range(runs) for case in range(cases)]
     Random(seed).shuffle(order)
     return order
 
 
 def expected_seconds(cases: Sequence[Case], runs: int, alone: float) -> float:
-    """About how long all runs take. alone: the seconds of a workload that nothing disturbs."""
+    """Return about how long all runs take. alone: the seconds of a workload that nothing disturbs."""
     total = 0.0
     for case in cases:
         crowd = sum(part.processes for part in case.parts)

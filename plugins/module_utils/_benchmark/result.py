@@ -37,7 +37,7 @@ class Interval(NamedTuple):
         return self.high / self.median - 1 if self.median > 0 else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "median": self.median,
             "low": self.low,
@@ -47,7 +47,7 @@ class Interval(NamedTuple):
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of the values is, between two of them linearly. values: at least one."""
+    """Return the value below which this share of the values is, between two of them linearly. values: at least one."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = int(place)
@@ -57,7 +57,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def median_interval(values: Sequence[float]) -> Interval:
-    """The median of at least one value with its interval.
+    """Return the median of at least one value with its interval.
 
     Fewer than six values cannot reach 95 %: the interval is then from the lowest to the highest, and its confidence
     says how sure that is.
@@ -71,7 +71,7 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def _coverage(number: int, rank: int) -> float:
-    """How likely the median is between the rank-th lowest and the rank-th highest of so many values."""
+    """Return how likely the median is between the rank-th lowest and the rank-th highest of so many values."""
     # Pascal's triangle in place of math.comb(), which would do as well.
     ways, below = 1, 0
     for drawn in range(rank):
@@ -81,7 +81,7 @@ def _coverage(number: int, rank: int) -> float:
 
 
 def box(values: Sequence[float], best: float) -> dict[str, Any]:
-    """A box of a plot, with all values as multiples of `best`, the lowest of all that it is compared with.
+    """Return a box of a plot, with all values as multiples of `best`, the lowest of all that it is compared with.
 
     {low, first, median, third, high, beyond}: the whiskers, the quartiles, and the values beyond the whiskers.
     """
@@ -115,7 +115,7 @@ class _Kept(NamedTuple):
 
 
 def summarized(cases: Sequence[Mapping[str, object]], rows: Iterable[Mapping[str, object]]) -> dict[str, Any]:
-    """{summary, verdict}.
+    """Return {summary, verdict}.
 
     cases: as Case.to_dict() gives them. rows: {case, run, workload, qos_class, seconds, p50, p99}; seconds, and None
     where a latency was not measured.
@@ -137,7 +137,7 @@ def _kept(cases: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]])
 
 
 def _best(kept: Iterable[_Kept]) -> dict[tuple[str, str, str], float]:
-    """The best run of each workload in each experiment: what is 1.00 there."""
+    """Return the best run of each workload in each experiment: what is 1.00 there."""
     best: dict[tuple[str, str, str], float] = {}
     for group in kept:
         for name, values in group.values.items():
@@ -170,7 +170,7 @@ def _summary_of(group: _Kept, best: Mapping[tuple[str, str, str], float]) -> dic
 
 
 def verdict(summary: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
-    """What the intervals show of the victim, and what they do not.
+    """Return what the intervals show of the victim, and what they do not.
 
     [{question, metric, placement, answer, text, ...}]; answer: yes, no or not shown. "not worse than alone" is yes
     where the median is within the interval of that alone, no where even its own interval is above it. "better than

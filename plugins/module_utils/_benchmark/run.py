@@ -118,7 +118,8 @@ class Keeper:
         self._pipe = self._lock = -1
 
     def _keep(self, waited: int, begin: int) -> None:
-        """Never returns. The lock stays locked until this process ends, too. begin: where to write that it is ready."""
+        """Wait until the benchmark ends, clean up after it, and end this process. The lock stays locked until this
+        process ends, too. begin: where to write that it is ready."""
         status = 1
         try:
             os.close(self._pipe)
@@ -144,7 +145,7 @@ class Keeper:
 
 
 def _locked() -> int:
-    """A descriptor of the lock file, which is removed once it is not needed."""
+    """Return a descriptor of the lock file, which is removed once it is not needed."""
     descriptor = try_lock(LOCK)
     if descriptor is None:
         raise RefusedError("another benchmark runs on this node", LOCK, "wait until it has ended")
@@ -221,7 +222,7 @@ def _become(parent: int, leave: Callable[[], None], cgroups: BenchmarkCgroups, p
 
 
 def _run(become: Callable[[], None], work: Work, wait: int, report: int) -> NoReturn:
-    """Never returns."""
+    """Run a workload in this process until somebody ends the process; this call never returns."""
     try:
         become()
         unit = None if work.workload.is_own else unit_of(work.workload.kind, work.memory)
@@ -350,7 +351,7 @@ class Bench:
         return longest
 
     def _calibrated(self, workload: Workload, cpus: CPUSet) -> int:
-        """The size of a unit of this workload, on CPUs where it has some to itself."""
+        """Return the size of a unit of this workload, on CPUs where it has some to itself."""
         before = os.sched_getaffinity(0)
         try:
             # Where this process itself may not go, the size is found out where it is.
@@ -363,7 +364,7 @@ class Bench:
     # --- one run -----------------------------------------------------------------------------------
 
     def _run_once(self, case: Case) -> list[dict[str, Any]]:
-        """One row for each container that is measured."""
+        """Return one row for each container that is measured."""
         started: list[tuple[BenchmarkContainer, list[Worker]]] = []
         try:
             self._make(case)
@@ -402,7 +403,7 @@ class Bench:
                     process.reap()
 
     def _make(self, case: Case) -> None:
-        """The cgroups of a case, with the levels that a kubelet makes."""
+        """Make the cgroups of a case, with the levels that a kubelet makes."""
         top = CPUSet(cpu for part in case.parts for cpu in part.cpus)
         self.cgroups.make(TOP, top, 1024 * len(self.room.topology.online), None)
         burstable = [part for part in case.parts if part.qos == BURSTABLE]
@@ -418,7 +419,7 @@ class Bench:
     def _wait(
         self, everybody: Iterable[Worker], wanted: Container[Worker], key: str
     ) -> dict[Worker, dict[str, object]]:
-        """What each of the wanted processes reports.
+        """Return what each of the wanted processes reports.
 
         Raises what any of them failed with, or that the time is over, or that the process that started the benchmark
         has ended: the wrapper of an asynchronous task can be killed alone.
@@ -455,7 +456,7 @@ def _path(part: BenchmarkContainer) -> str:
 
 
 def _row(part: BenchmarkContainer, answers: Sequence[Mapping[str, Any]], wall: float) -> dict[str, object]:
-    """What a container took: of several processes that of the slowest, and the latencies of all together."""
+    """Return what a container took: of several processes that of the slowest, and the latencies of all together."""
     latencies = [latency for answer in answers for latency in answer["latencies"]]
     row: dict[str, object] = {
         "workload": part.role,
@@ -469,7 +470,7 @@ def _row(part: BenchmarkContainer, answers: Sequence[Mapping[str, Any]], wall: f
 
 
 def too_long(expected: float, allowed: float) -> InputError:
-    """What is to be said of a benchmark that would take longer than it may."""
+    """Return what is to be said of a benchmark that would take longer than it may."""
     return InputError(
         "the benchmark would take about %.0f seconds, and %.0f are allowed" % (expected, allowed),
         where=option("seconds"),
@@ -496,7 +497,7 @@ _RANGES = {
 
 
 def node_benchmark(node: Node, given: Mapping[str, Any], plan_only: bool) -> dict[str, object]:
-    """The result of the module isolation_benchmark, which documents it. given: its arguments.
+    """Return the result of the module isolation_benchmark, which documents it. given: its arguments.
 
     Raises InputError, NodeError and RefusedError; before anything is started for all that can be known before.
     """
@@ -567,7 +568,7 @@ def _settings(
 def _checked_node(
     node: Node, allow_pods: bool, cases: Sequence[Case], workloads: Mapping[str, Workload], memory: int
 ) -> list[str]:
-    """Notes. Raises what is against a benchmark on this node now."""
+    """Return notes. Raises what is against a benchmark on this node now."""
     if os.geteuid():
         raise NodeError("only root can make cgroups", "", "run it as root (become: true)", PERMISSION)
     notes = []

@@ -23,7 +23,7 @@ Unit = Callable[[int], None]
 
 
 def unit_of(kind: str, memory: int) -> Unit:
-    """A function that does a unit of work of a size. memory: the bytes that the kind "memory" walks over."""
+    """Return a function that does a unit of work of a size. memory: the bytes that the kind "memory" walks over."""
     return _compute if kind == COMPUTE else _walker(memory)
 
 
@@ -51,7 +51,7 @@ def _walker(memory: int) -> Unit:
 
 
 def calibrated(unit: Unit, seconds: float) -> int:
-    """The size of a unit that takes so long here, where nothing disturbs it."""
+    """Return the size of a unit that takes so long here, where nothing disturbs it."""
     size, taken = 1, 0.0
     while taken < max(seconds, _LEAST_SECONDS):
         size *= 2
@@ -66,7 +66,7 @@ def _taken(unit: Unit, size: int) -> float:
 
 
 def measured(unit: Unit, size: int, units: int) -> dict[str, Any]:
-    """{seconds: of all units together, latencies: of each, in seconds}."""
+    """Return {seconds: of all units together, latencies: of each, in seconds}."""
     clock = time.perf_counter
     # Python's own pauses are no disturbance.
     gc.disable()

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def containers_in(node: Node, found: Resctrl, notes: list[str]) -> list[dict[str, Any]]:
-    """Each container with a process in a group, by group and id; see the module cache_info for the shape."""
+    """Return each container with a process in a group, by group and id; see the module cache_info for the shape."""
     ids = {name: dict.fromkeys(_ids(node, group)) for name, group in found.groups.items() if group.tasks}
     if not any(ids.values()):
         return []
@@ -96,7 +96,7 @@ def _ids(node: Node, group: ControlGroup) -> Iterator[str]:
 
 
 def rates_between(before: Resctrl, after: Resctrl, seconds: float) -> dict[str, dict[int, Counted]]:
-    """{group: {id of the cache: bytes a second}} of the groups that were there all the time.
+    """Return {group: {id of the cache: bytes a second}} of the groups that were there all the time.
 
     A counter that went back was begun anew, and says nothing.
     """
@@ -136,7 +136,7 @@ _MOST_SHOWN = 5
 def findings_of(
     node: Node, found: Resctrl | None, is_mounted: bool, notes: list[str]
 ) -> tuple[dict[str, Any] | None, list[dict[str, str]]]:
-    """The wish as options of cache_partition, None where there is none, and the findings.
+    """Return the wish as options of cache_partition, None where there is none, and the findings.
 
     found: None where resctrl is not mounted, or cannot be read, of which there is a note already.
     """
@@ -191,7 +191,8 @@ Sleep = Callable[[float], None]
 
 
 def cache_answer(tree: Tree, make_node: Callable[[], Node], seconds: int) -> dict[str, Any]:
-    """As cache_report(), without the node where resctrl is not mounted and nothing is wished, as on most."""
+    """Return what cache_report() returns, but do not make the node where resctrl is not mounted and nothing is
+    wished, as on most."""
     _check_seconds(seconds)
     if find_mount(tree) is None and not tree.exists(JOURNAL, follow=False):
         return {**_nothing(is_supported(tree)), **noted(())}
@@ -204,7 +205,7 @@ def _check_seconds(seconds: int) -> None:
 
 
 def cache_report(node: Node, seconds: int, sleep: Sleep = time.sleep) -> dict[str, Any]:
-    """What resctrl of a node has; see the module cache_info for the shape.
+    """Return what resctrl of a node has; see the module cache_info for the shape.
 
     seconds: over which bandwidth is measured, 0 for none. Raises InputError for a number out of range, NodeError where
     reading takes more rights.
@@ -259,7 +260,7 @@ def _nothing(is_there: bool) -> dict[str, Any]:
 
 
 def _read(node: Node, notes: list[str]) -> Resctrl | None:
-    """resctrl, under its lock where it is mounted here."""
+    """Read resctrl, under its lock where it is mounted here."""
     with ExitStack() as stack:
         if os.path.ismount(node.tree.path(RESCTRL)):
             try:
@@ -270,7 +271,7 @@ def _read(node: Node, notes: list[str]) -> Resctrl | None:
 
 
 def _exclusive(node: Node, notes: list[str]) -> CPUSet | None:
-    """The exclusive CPUs; None where the checkpoint is not there, or damaged."""
+    """Return the exclusive CPUs; None where the checkpoint is not there, or damaged."""
     try:
         assigned = assigned_cpus(node)
     except CPUManagerError as error:
@@ -282,7 +283,7 @@ def _exclusive(node: Node, notes: list[str]) -> CPUSet | None:
 def _rates(
     node: Node, found: Resctrl, seconds: int, sleep: Sleep, notes: list[str]
 ) -> Mapping[str, Mapping[int, Counted]]:
-    """{group: {id: bytes a second}} over a time; nothing without one, or where nothing counts."""
+    """Return {group: {id: bytes a second}} over a time; nothing without one, or where nothing counts."""
     if not seconds:
         return {}
     if found.monitoring is None or not os.path.ismount(node.tree.path(RESCTRL)):
@@ -366,7 +367,7 @@ def _monitoring(found: Monitoring) -> dict[str, Any]:
 
 
 def owner_of(group: str) -> str:
-    """Whose a group is, by its name: "root", "ours", "goresctrl", "runtime" for a container's id, or "other"."""
+    """Return whose a group is, by its name: "root", "ours", "goresctrl", "runtime" for a container's id, or "other"."""
     if group == ROOT:
         return "root"
     if group in OUR_GROUPS:

@@ -98,7 +98,7 @@ class CacheJournal(NamedTuple):
 
 
 def former_masks(journal: CacheJournal | None, boot_id: str, level: str, root: Mapping[int, int]) -> dict[int, int]:
-    """{id: mask} of the root before we divided it. root: its masks now.
+    """Return {id: mask} of the root before we divided it. root: its masks now.
 
     A mask that is not ours is what somebody has given it since, and counts as before.
     """
@@ -111,7 +111,7 @@ def former_masks(journal: CacheJournal | None, boot_id: str, level: str, root: M
 
 
 def with_masks(journal: CacheJournal, masks: Mapping[int, int]) -> CacheJournal:
-    """The journal before the root is given these masks."""
+    """Return the journal before the root is given these masks."""
     ours = {
         number: tuple(dict.fromkeys((*journal.ours.get(number, ()), mask)))
         for number, mask in masks.items()
@@ -121,7 +121,7 @@ def with_masks(journal: CacheJournal, masks: Mapping[int, int]) -> CacheJournal:
 
 
 def read_journal(tree: Tree) -> CacheJournal | None:
-    """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
+    """Return the journal of a node; None where there is none. Raises NodeError for a damaged one."""
     return _FILE.read(tree, _journal_of)
 
 
@@ -150,7 +150,7 @@ def remove_journal(tree: Tree) -> None:
 
 
 def text_of(journal: CacheJournal) -> str:
-    """The journal as it is written."""
+    """Return the journal as it is written."""
     data = {
         "wish": shown_wish(journal.wish, journal.terms),
         "boot_id": journal.boot_id,
@@ -163,7 +163,7 @@ def text_of(journal: CacheJournal) -> str:
 
 
 def shown_wish(wish: CacheWish, terms: CacheTerms) -> dict[str, Any]:
-    """A wish as the options of cache_partition."""
+    """Return a wish as the options of cache_partition."""
     shown: dict[str, Any] = {"exclusive_share": shown_shares(wish.exclusive), "mode": wish.mode, "mount": terms.mount}
     if terms.allow_owners:
         shown["allow_owners"] = list(terms.allow_owners)
@@ -176,7 +176,7 @@ def shown_wish(wish: CacheWish, terms: CacheTerms) -> dict[str, Any]:
 
 
 def wish_of(given: Mapping[str, Any]) -> CacheWish:
-    """The wish that these options are. Raises InputError."""
+    """Return the wish that these options are. Raises InputError."""
     shared, bandwidth, mode = given.get("shared_share"), given.get("shared_bandwidth"), given.get("mode", SHAREABLE)
     if mode not in (SHAREABLE, EXCLUSIVE):
         raise InputError("there is no mode %r" % (mode,))
@@ -191,7 +191,7 @@ def wish_of(given: Mapping[str, Any]) -> CacheWish:
 
 
 def terms_of(given: Mapping[str, Any]) -> CacheTerms:
-    """The terms that these options are. Raises InputError."""
+    """Return the terms that these options are. Raises InputError."""
     owners = given.get("allow_owners") or ()
     paths = [given.get(name) for name in _PATHS]
     if not isinstance(owners, (list, tuple)) or not all(isinstance(text, str) for text in owners):
@@ -215,7 +215,8 @@ def _mask(text: Any) -> int:
 
 
 def assigned_cpus(node: Node) -> tuple[CPUSet, CPUSet] | None:
-    """The exclusive CPUs and the shared pool; None where there is no checkpoint. Raises RefusedError for a damaged one.
+    """Return the exclusive CPUs and the shared pool; None where there is no checkpoint. Raises RefusedError for a
+    damaged one.
 
     Under the policies dynamic and isolated of this collection, by their own checkpoint in place of the kubelet's.
     """
@@ -228,13 +229,13 @@ def assigned_cpus(node: Node) -> tuple[CPUSet, CPUSet] | None:
 
 
 def machine_of(node: Node, level: str) -> CachedMachine:
-    """The node's CPUs, and which share a cache of this level. Raises NodeError."""
+    """Return the node's CPUs, and which share a cache of this level. Raises NodeError."""
     online = read_online(node.tree)
     return CachedMachine(online, read_cores(node.tree, online), read_domains(node.tree, level, online))
 
 
 def pool_of(node: Node, wish: CacheWish, notes: list[str]) -> Pool | None:
-    """The CPUs by their use; None where there is no checkpoint. Raises RefusedError for a damaged one."""
+    """Return the CPUs by their use; None where there is no checkpoint. Raises RefusedError for a damaged one."""
     # Without a group of the shared pool, nobody needs to know what is reserved.
     reserved = _reserved(node, notes) if SHARED_GROUP in wish.groups else CPUSet()
     assigned = assigned_cpus(node)
@@ -246,7 +247,7 @@ def pool_of(node: Node, wish: CacheWish, notes: list[str]) -> Pool | None:
 
 
 def _reserved(node: Node, notes: list[str]) -> CPUSet:
-    """What the kubelet is configured to reserve; none where that is not known, with a note."""
+    """Return what the kubelet is configured to reserve; none where that is not known, with a note."""
     try:
         configuration = node.configuration()
         return CPUSet() if configuration is None else kubelet_reservation(node, configuration).cpus
@@ -259,7 +260,7 @@ def _reserved(node: Node, notes: list[str]) -> CPUSet:
 def plan_of(
     node: Node, found: Resctrl, wish: CacheWish, pool: Pool | None, old: CacheJournal | None
 ) -> tuple[Target, list[ResctrlStep], CacheJournal]:
-    """What is to be, the steps to it, and the journal before them. Raises InputError or RefusedError."""
+    """Return what is to be, the steps to it, and the journal before them. Raises InputError or RefusedError."""
     cache = divided_cache(found)
     boot_id = boot_id_of(node.tree)
     former = former_masks(old, boot_id, cache.name, found.root.schemata.get(cache.name, {}))
@@ -302,7 +303,7 @@ class PartitionResult(NamedTuple):
         return bool(self.steps or self.mounts or self.is_new)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         target = self.target
         return {
             "writes": [step.to_dict() for step in self.steps],
@@ -315,7 +316,7 @@ class PartitionResult(NamedTuple):
 
 
 def shown_group(target: Target, name: str) -> dict[str, Any]:
-    """What a group is to have, as plain data."""
+    """Return what a group is to have, as plain data."""
     shown: dict[str, Any] = {"ways": {str(number): "%x" % mask for number, mask in target.masks(name).items()}}
     if name in target.cpus:
         shown["cpus"] = str(target.cpus[name])
@@ -395,7 +396,7 @@ def _present(node: Node, wish: CacheWish, terms: CacheTerms, is_mounted: bool, a
 def _planned(
     node: Node, wish: CacheWish, terms: CacheTerms, is_mounted: bool
 ) -> tuple[PartitionResult, Resctrl, CacheJournal]:
-    """What is to be done, what is there, and the journal for it. It only reads."""
+    """Return what is to be done, what is there, and the journal for it. It only reads."""
     tree = node.tree
     notes: list[str] = []
     pool = pool_of(node, wish, notes)
@@ -481,7 +482,7 @@ def _planned_back(tree: Tree, journal: CacheJournal | None) -> tuple[PartitionRe
 def root_before(
     tree: Tree, found: Resctrl, cache: Cache, journal: CacheJournal | None, notes: list[str]
 ) -> dict[int, int]:
-    """{id: mask} of the root as it was, as far as nobody else has taken ways of it for himself since."""
+    """Return {id: mask} of the root as it was, as far as nobody else has taken ways of it for himself since."""
     now = found.root.schemata.get(cache.name, {})
     before = former_masks(journal, boot_id_of(tree), cache.name, now)
     ours = [found.groups[name] for name in OUR_GROUPS if name in found.groups]
@@ -504,7 +505,8 @@ def _masks_of(groups: Sequence[Any], level: str, number: int) -> int:
 
 
 def _is_taken_back(tree: Tree, directory: int, before: Mapping[str, Any], journal: CacheJournal) -> bool:
-    """After a refusal in the first run: remove what was made, and give the root what it had. Whether that was taken."""
+    """Remove what was made, and give the root what it had, after a refusal in the first run; return whether that was
+    taken."""
     try:
         found = needed_resctrl(tree)
         cache = divided_cache(found)
@@ -520,7 +522,7 @@ def _is_taken_back(tree: Tree, directory: int, before: Mapping[str, Any], journa
 
 
 def needed_resctrl(tree: Tree) -> Resctrl:
-    """resctrl without counters. Raises NodeError where it is not mounted."""
+    """Return resctrl without counters. Raises NodeError where it is not mounted."""
     found = read_resctrl(tree, counters=False)
     if found is None:
         raise not_mounted(tree)
@@ -539,7 +541,7 @@ def check_supported(tree: Tree) -> None:
 
 
 def not_mounted(tree: Tree) -> NodeError:
-    """What to say where resctrl could be mounted, and is not."""
+    """Return what to say where resctrl could be mounted, and is not."""
     return NodeError(
         "resctrl is not mounted there",
         where=tree.path(RESCTRL),
@@ -562,7 +564,8 @@ def mount_it(tree: Tree, run: Run) -> None:
 
 
 def caches_follow(node: Node, allow_owners: Sequence[str], say: Callable[[str], object]) -> bool:
-    """Whether the groups of the caches have the CPUs that they should have. say: takes each line for the journal.
+    """Return whether the groups of the caches have the CPUs that they should have. say: takes each line for the
+    journal.
 
     allow_owners: the ids of those who may manage CPUs beside this collection.
     """
@@ -617,7 +620,7 @@ def follow(node: Node, allow_owners: Sequence[str] = ()) -> list[str]:
 
 
 def _has_classes(tree: Tree) -> bool:
-    """Whether a container runtime, or a plugin of it, divides the caches, too."""
+    """Return whether a container runtime, or a plugin of it, divides the caches, too."""
     # Imported here: only a pass asks it.
     from .._owners.owners import files_with_classes, goresctrl_groups
 

@@ -65,7 +65,7 @@ class Cache(NamedTuple):
         return self.name.endswith((CODE, DATA))
 
     def takes(self, mask: int) -> bool:
-        """Whether the kernel takes this mask: cbm_validate() in fs/resctrl/ctrlmondata.c."""
+        """Return whether the kernel takes this mask: cbm_validate() in fs/resctrl/ctrlmondata.c."""
         if not mask or mask & ~self.ways or (not self.sparse and not is_one_run(mask)):
             return False
         # Of a mask with gaps, it counts the lowest run.
@@ -120,7 +120,7 @@ class ControlGroup(NamedTuple):
     monitors: int = 0
 
     def mask(self, resource: str, number: int) -> int:
-        """Its mask or number; 0 where it has none."""
+        """Return its mask or number; 0 where it has none."""
         return self.schemata.get(resource, {}).get(number, 0)
 
 
@@ -145,7 +145,8 @@ class Resctrl(NamedTuple):
         return [group for name, group in self.groups.items() if name != ROOT and name not in OUR_GROUPS]
 
     def closids(self) -> int:
-        """How many groups there can be, the root among them: the smallest number of all resources; 0 without any."""
+        """Return how many groups there can be, the root among them: the smallest number of all resources; 0 without
+        any."""
         numbers = [cache.closids for cache in self.caches] + [limit.closids for limit in self.bandwidths]
         return min(numbers, default=0)
 
@@ -154,18 +155,18 @@ class Resctrl(NamedTuple):
 
 
 def lowest_run(mask: int) -> int:
-    """The lowest consecutive bits of a mask."""
+    """Return the lowest consecutive bits of a mask."""
     lowest = mask & -mask
     return mask & ~(mask + lowest)
 
 
 def is_one_run(mask: int) -> bool:
-    """Whether the bits of a mask are consecutive."""
+    """Return whether the bits of a mask are consecutive."""
     return mask == lowest_run(mask)
 
 
 def runs(mask: int) -> Iterator[int]:
-    """The runs of consecutive bits, the lowest first."""
+    """Yield the runs of consecutive bits, the lowest first."""
     while mask:
         run = lowest_run(mask)
         mask ^= run
@@ -176,7 +177,7 @@ def runs(mask: int) -> Iterator[int]:
 
 
 def is_bandwidth(resource: str) -> bool:
-    """Whether its values are decimal numbers."""
+    """Return whether its values are decimal numbers."""
     return not resource.startswith("L")
 
 
@@ -206,7 +207,7 @@ def parse_schemata(text: str) -> Schemata:
 
 
 def schemata_text(schemata: Schemata) -> str:
-    """The lines as they are written: what they leave out stays as it is."""
+    """Return the lines as they are written: what they leave out stays as it is."""
     return "".join(
         "%s:%s\n" % (name, ";".join("%d=%s" % (number, value_text(name, value)) for number, value in values.items()))
         for name, values in schemata.items()
@@ -215,12 +216,12 @@ def schemata_text(schemata: Schemata) -> str:
 
 
 def value_text(resource: str, value: int) -> str:
-    """A mask or a number as schemata have it."""
+    """Return a mask or a number as schemata have it."""
     return "%d" % value if is_bandwidth(resource) else "%x" % value
 
 
 def parse_mask(text: str) -> int:
-    """A mask of ways, as "7ff". Raises InputError."""
+    """Return a mask of ways, as "7ff". Raises InputError."""
     if not re.fullmatch("[0-9A-Fa-f]{1,16}", text):
         raise InputError("%r is no mask of ways" % text[:80])
     mask = int(text, 16)
@@ -266,7 +267,7 @@ _Value = TypeVar("_Value")
 
 
 def find_mount(tree: Tree) -> tuple[str, tuple[str, ...]] | None:
-    """Where resctrl is mounted, and with which options; None where it is not."""
+    """Return where resctrl is mounted, and with which options; None where it is not."""
     for path in MOUNTS:
         if not tree.exists(path):
             continue
@@ -280,12 +281,12 @@ def find_mount(tree: Tree) -> tuple[str, tuple[str, ...]] | None:
 
 
 def is_supported(tree: Tree) -> bool:
-    """Whether the kernel and the CPUs have resctrl: only then the directory is there."""
+    """Return whether the kernel and the CPUs have resctrl: only then the directory is there."""
     return tree.exists(RESCTRL)
 
 
 def read_resctrl(tree: Tree, counters: bool = True) -> Resctrl | None:
-    """All of it; None where it is not mounted. counters: whether what was counted is read, too.
+    """Return all of it; None where it is not mounted. counters: whether what was counted is read, too.
 
     Raises NodeError, which names the file, for what is not as the kernel writes it.
     """
@@ -423,7 +424,7 @@ def _number(text: str) -> int:
 
 
 def read_online(tree: Tree) -> CPUSet:
-    """The CPUs that are online; none where that is not known. Raises NodeError for what are no CPUs."""
+    """Return the CPUs that are online; none where that is not known. Raises NodeError for what are no CPUs."""
     path = _CPU + "/online"
     try:
         return CPUSet.parse(tree.read_value(path) or "")
@@ -432,7 +433,7 @@ def read_online(tree: Tree) -> CPUSet:
 
 
 def read_cores(tree: Tree, online: CPUSet) -> list[CPUSet]:
-    """The online CPUs of each core, read from its lowest CPU."""
+    """Return the online CPUs of each core, read from its lowest CPU."""
     cores = []
     seen = CPUSet()
     for cpu in online:
@@ -444,7 +445,7 @@ def read_cores(tree: Tree, online: CPUSet) -> list[CPUSet]:
 
 
 def _mask_at(tree: Tree, directory: str, names: Sequence[str]) -> CPUSet:
-    """The mask in the first of these files that is there; empty without one. Raises NodeError."""
+    """Return the mask in the first of these files that is there; empty without one. Raises NodeError."""
     for name in names:
         text = tree.read_value(directory + name)
         if text:
@@ -456,7 +457,7 @@ def _mask_at(tree: Tree, directory: str, names: Sequence[str]) -> CPUSet:
 
 
 def read_domains(tree: Tree, level: str, online: CPUSet) -> dict[int, CPUSet]:
-    """{id: its online CPUs} of the caches of a level, L3 or L2; empty where the kernel gives them no ids.
+    """Return {id: its online CPUs} of the caches of a level, L3 or L2; empty where the kernel gives them no ids.
 
     A cache is read from its lowest CPU alone, as all its CPUs say the same.
     """

@@ -59,7 +59,7 @@ class CacheShare(NamedTuple):
     ways: int = 0
 
     def of(self, ways: int, least: int, room: int, part: Fraction) -> int:
-        """How many ways that is, of `ways`. part: of the CPUs for which it is in proportion.
+        """Return how many ways that is, of `ways`. part: of the CPUs for which it is in proportion.
 
         least: as few as the kernel takes. room: as many as there can be. A part is rounded, and brought between the
         two; a number is taken as it is, and is for the caller to check.
@@ -119,7 +119,7 @@ def _share(given: Any, where: str) -> CacheShare:
 
 
 def shown_shares(shares: Shares) -> Any:
-    """The shares in the form in which they are given."""
+    """Return the shares in the form in which they are given."""
     texts = {key: str(share) for key, share in shares.items()}
     return texts[ALL] if list(texts) == [ALL] else texts
 
@@ -138,7 +138,7 @@ def check_ids(shares: Shares, ids: Iterable[int], name: str, level: str) -> None
 
 
 def share_of(shares: Shares, number: int) -> CacheShare:
-    """That of the cache with this id."""
+    """Return that of the cache with this id."""
     return shares[str(number)] if str(number) in shares else shares[ALL]
 
 
@@ -161,7 +161,8 @@ class Ways(NamedTuple):
 
 
 def base_of(cache: Cache, mask: int, taken: int) -> int:
-    """The ways of the root that can be divided: without those that are taken, and in one run where the kernel needs it.
+    """Return the ways of the root that can be divided: without those that are taken, and in one run where the kernel
+    needs it.
 
     mask: of the root before anything was divided.
     """
@@ -188,7 +189,8 @@ def divide(cache: Cache, base: int, exclusive: int, shared: int) -> Ways:
 
 
 def _candidates(cache: Cache, base: int, counts: tuple[int, ...]) -> Iterator[Ways]:
-    """From the low end, and from the high end; where a mask may have gaps, first without those of devices."""
+    """Yield ways from the low end, and from the high end; where a mask may have gaps, first without those of
+    devices."""
     if cache.sparse:
         yield from _masks(cache, base, counts, [base & ~cache.io_ways, base & cache.io_ways], is_low=True)
     yield from _masks(cache, base, counts, [base], is_low=True)
@@ -196,7 +198,8 @@ def _candidates(cache: Cache, base: int, counts: tuple[int, ...]) -> Iterator[Wa
 
 
 def _masks(cache: Cache, base: int, counts: tuple[int, ...], order: list[int], is_low: bool) -> Iterator[Ways]:
-    """The masks when ways are taken from these parts of the base, one after the other; none that the kernel refuses."""
+    """Yield the masks when ways are taken from these parts of the base, one after the other; none that the kernel
+    refuses."""
     left, masks = base, []
     for count in counts:
         mask = 0
@@ -211,7 +214,7 @@ def _masks(cache: Cache, base: int, counts: tuple[int, ...], order: list[int], i
 
 
 def _end_of(mask: int, count: int, is_low: bool) -> int:
-    """The lowest or the highest `count` bits."""
+    """Return the lowest or the highest `count` bits."""
     if is_low:
         return lowest_bits(mask, max(count, 0))
     return mask & ~lowest_bits(mask, max(count_bits(mask) - count, 0))
@@ -276,7 +279,7 @@ class Target(NamedTuple):
     notes: Sequence[str]
 
     def masks(self, group: str) -> dict[int, int]:
-        """{id: mask} of a group, the root's for any that is not ours."""
+        """Return {id: mask} of a group, the root's for any that is not ours."""
         kinds = {EXCLUSIVE_GROUP: "exclusive", SHARED_GROUP: "shared"}
         return {number: getattr(ways, kinds.get(group, "root")) for number, ways in self.ways.items()}
 
@@ -284,7 +287,7 @@ class Target(NamedTuple):
 def make_target(
     found: Resctrl, wish: CacheWish, machine: CachedMachine, pool: Pool | None, former: Mapping[int, int]
 ) -> Target:
-    """What is to be on this platform. former: {id: mask} of the root before anything was divided.
+    """Return what is to be on this platform. former: {id: mask} of the root before anything was divided.
 
     pool: None where the checkpoint is not known: the CPUs stay. Raises InputError for a wish that does not fit the
     platform, RefusedError for one that would harm others, each before anything is written.
@@ -314,7 +317,7 @@ def make_target(
 
 
 def divided_cache(found: Resctrl) -> Cache:
-    """The cache that is divided. Raises RefusedError where there is none, or its code and data are apart."""
+    """Return the cache that is divided. Raises RefusedError where there is none, or its code and data are apart."""
     for level in LEVELS:
         caches = [cache for cache in found.caches if cache.level == level]
         if any(cache.has_cdp for cache in caches):
@@ -368,7 +371,7 @@ def check_tasks(found: Resctrl) -> None:
 
 
 def _taken(found: Resctrl, level: str, number: int) -> int:
-    """The ways that others have to themselves, so that the kernel gives them to nobody else."""
+    """Return the ways that others have to themselves, so that the kernel gives them to nobody else."""
     mask = 0
     for group in found.foreign:
         if group.mode != SHAREABLE:
@@ -377,7 +380,8 @@ def _taken(found: Resctrl, level: str, number: int) -> int:
 
 
 def restored(found: Resctrl, cache: Cache, number: int, mask: int) -> int:
-    """A former mask of the root without what others have to themselves since; 0 where the kernel takes none such."""
+    """Return a former mask of the root without what others have to themselves since; 0 where the kernel takes none
+    such."""
     taken = _taken(found, cache.name, number)
     left = base_of(cache, mask, taken) if mask & taken else mask
     return left if cache.takes(left) else 0
@@ -387,7 +391,7 @@ def restored(found: Resctrl, cache: Cache, number: int, mask: int) -> int:
 
 
 def _part(wish: CacheWish, machine: CachedMachine, exclusive: CPUSet, number: int) -> Fraction:
-    """The exclusive CPUs of all CPUs of a cache; 0 where no share is in proportion to them."""
+    """Return the exclusive CPUs of all CPUs of a cache; 0 where no share is in proportion to them."""
     shares = [share_of(given, number) for given in (wish.exclusive, wish.shared) if given is not None]
     if CacheShare() not in shares:
         return Fraction(0, 1)
@@ -443,7 +447,7 @@ def _note_devices(cache: Cache, ways: Mapping[int, Ways], notes: list[str]) -> N
 
 
 def _overlaps(found: Resctrl, level: str, ways: Mapping[int, Ways]) -> list[str]:
-    """Which groups of others have ways of the exclusive group, for people."""
+    """Return which groups of others have ways of the exclusive group, for people."""
     texts = []
     for group in found.foreign:
         common = {number: group.mask(level, number) & own.exclusive for number, own in ways.items()}
@@ -478,7 +482,7 @@ def _check_exclusive(found: Resctrl, cache: Cache, ways: Mapping[int, Ways], ove
 def _classes(
     found: Resctrl, wish: CacheWish, machine: CachedMachine, pool: Pool, notes: list[str]
 ) -> dict[str, CPUSet]:
-    """{group: its CPUs}. The CPUs that others have in a group stay theirs."""
+    """Return {group: its CPUs}. The CPUs that others have in a group stay theirs."""
     theirs = _cpus_of(found.foreign)
     exclusive = pool.exclusive & machine.online
     lost = exclusive & theirs
@@ -538,12 +542,12 @@ def _bandwidth(found: Resctrl, wish: CacheWish) -> dict[int, int] | None:
 
 
 def largest_bandwidth(found: Resctrl) -> int:
-    """What stands for no limit, as far as it shows: 100 %, or on AMD 2048."""
+    """Return what stands for no limit, as far as it shows: 100 %, or on AMD 2048."""
     return max([_WHOLE, *(value for group in found.groups.values() for value in group.schemata.get(MB, {}).values())])
 
 
 def _bandwidth_value(limit: BandwidthResource, value: int, largest: int) -> int:
-    """The value as the kernel keeps it: bw_validate() in fs/resctrl/ctrlmondata.c."""
+    """Return the value as the kernel keeps it: bw_validate() in fs/resctrl/ctrlmondata.c."""
     if largest == _WHOLE and limit.linear is False and not limit.is_rate:
         raise InputError("the kernel limits no bandwidth that is not linear", where=option(SHARED_BANDWIDTH))
     least = max(limit.least, 1)

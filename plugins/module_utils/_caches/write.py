@@ -57,12 +57,12 @@ class ResctrlStep(NamedTuple):
         return "%s the group %s" % (self.kind, name)
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"action": self.kind, "group": self.group, "file": self.file, "text": self.text}
 
 
 def steps_to(found: Resctrl, target: Target) -> list[ResctrlStep]:
-    """What makes a platform as it is to be; nothing where it is so."""
+    """Return what makes a platform as it is to be; nothing where it is so."""
     steps: list[ResctrlStep] = []
     masks = {name: _differing(found, target.level, name, target.masks(name)) for name in (ROOT, *target.groups)}
     is_moving = any(masks.values()) or any(name not in found.groups for name in target.groups)
@@ -98,7 +98,7 @@ def _write_masks(name: str, resource: str, values: Mapping[int, int]) -> list[Re
 
 
 def _bandwidth(found: Resctrl, target: Target) -> dict[int, int]:
-    """What MB of the shared group is to become. Without a wish, as much as the exclusive group has."""
+    """Return what MB of the shared group is to become. Without a wish, as much as the exclusive group has."""
     group = found.groups.get(SHARED_GROUP)
     now = {} if group is None else group.schemata.get(MB, {})
     wanted = target.bandwidth
@@ -109,7 +109,8 @@ def _bandwidth(found: Resctrl, target: Target) -> dict[int, int]:
 
 
 def _cpu_steps(found: Resctrl, target: Target) -> list[ResctrlStep]:
-    """The exclusive group takes its CPUs first; what it gives up goes to the root, where the shared group gets it."""
+    """Return the exclusive group takes its CPUs first; what it gives up goes to the root, where the shared group
+    gets it."""
     if not target.cpus:
         return []
     steps = []
@@ -124,7 +125,7 @@ def _cpu_steps(found: Resctrl, target: Target) -> list[ResctrlStep]:
 
 
 def steps_back(found: Resctrl, level: str, root: Mapping[int, int]) -> list[ResctrlStep]:
-    """What takes our groups away, and gives the root these masks at last, {id: mask}."""
+    """Return what takes our groups away, and gives the root these masks at last, {id: mask}."""
     steps = [ResctrlStep(REMOVE, name) for name in reversed(OUR_GROUPS) if name in found.groups]
     return [*steps, *_write_masks(ROOT, level, _differing(found, level, ROOT, root))]
 
@@ -133,12 +134,12 @@ def steps_back(found: Resctrl, level: str, root: Mapping[int, int]) -> list[Resc
 
 
 def lines_of(found: Resctrl, level: str) -> list[str]:
-    """Our groups and the root as lines, to compare one state with another."""
+    """Return our groups and the root as lines, to compare one state with another."""
     return _lines({name: found.groups[name] for name in (ROOT, *OUR_GROUPS) if name in found.groups}, level)
 
 
 def lines_after(found: Resctrl, level: str, steps: Sequence[ResctrlStep]) -> list[str]:
-    """Our groups and the root as lines, as they are once these steps are done, as far as these say."""
+    """Return our groups and the root as lines, as they are once these steps are done, as far as these say."""
     groups = {name: found.groups[name] for name in (ROOT, *OUR_GROUPS) if name in found.groups}
     for step in steps:
         group = groups.get(step.group)

@@ -42,7 +42,7 @@ _MOUNTS = ("/proc/mounts", "/proc/self/mounts")
 
 
 def find_controller(tree: Tree, controller: str = CPUSET) -> tuple[int, str]:
-    """The version and the mount of the hierarchy with a controller, which is in one only. Raises NodeError."""
+    """Return the version and the mount of the hierarchy with a controller, which is in one only. Raises NodeError."""
     mounts = mounted(tree, controller)
     places: Mapping[int, Iterable[str]] = {1: _V1_PLACES[controller], 2: _V2_PLACES} if mounts is None else mounts
     has_controller: dict[int, Callable[[str], bool]] = {
@@ -62,7 +62,8 @@ def find_controller(tree: Tree, controller: str = CPUSET) -> tuple[int, str]:
 
 
 def mounted(tree: Tree, controller: str) -> dict[int, list[str]] | None:
-    """{version: where its hierarchies are mounted}: of v1 those with the controller, of v2 all; the usual places first.
+    """Return {version: where its hierarchies are mounted}: of v1 those with the controller, of v2 all; the usual places
+    first.
 
     None where the node has no list of mounts.
     """
@@ -70,7 +71,7 @@ def mounted(tree: Tree, controller: str) -> dict[int, list[str]] | None:
 
 
 def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
-    """As mounted() gives them, of one list of mounts."""
+    """Return mounts as mounted() gives them, of one list of mounts."""
     found: dict[int, list[str]] = {1: [], 2: []}
     for line in tree.read_bytes(path).decode("utf-8", "surrogateescape").splitlines():
         fields = line.split(" ")
@@ -88,7 +89,7 @@ def _mounts(tree: Tree, path: str, controller: str) -> dict[int, list[str]]:
 
 
 def unescaped(text: str) -> str:
-    """A mount point as the kernel escapes it: blanks and backslashes as three octal digits."""
+    """Return a mount point as the kernel escapes it: blanks and backslashes as three octal digits."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
@@ -136,11 +137,11 @@ class Cgroup(NamedTuple):
     partition: str = ""
 
     def is_partition(self) -> bool:
-        """Whether its CPUs are, or would be, its own alone."""
+        """Return whether its CPUs are, or would be, its own alone."""
         return self.partition not in ("", "member")
 
     def is_valid_partition(self) -> bool:
-        """Whether its CPUs are its own alone."""
+        """Return whether its CPUs are its own alone."""
         return self.partition in _VALID
 
 
@@ -163,7 +164,8 @@ class Hierarchy:
     # --- paths -----------------------------------------------------------------------------------
 
     def relative(self, path: str) -> str:
-        """The path of a cgroup, given as relative or with the mount before it. Raises InputError for any other."""
+        """Return the path of a cgroup, given as relative or with the mount before it. Raises InputError for any
+        other."""
         inside = path
         if path.startswith("/"):
             if path != self.mount and not path.startswith(self.mount + "/"):
@@ -179,11 +181,11 @@ class Hierarchy:
         return "/".join(names)
 
     def place(self, path: str, name: str = "") -> str:
-        """Where a cgroup's directory, or a file in it, is here."""
+        """Return where a cgroup's directory, or a file in it, is here."""
         return "/".join(part for part in (self._here, path, name) if part)
 
     def open_file(self, path: str, name: str, flags: int) -> int:
-        """A descriptor of one of a cgroup's files. Raises OSError; RefusedError at a symbolic link."""
+        """Return a descriptor of one of a cgroup's files. Raises OSError; RefusedError at a symbolic link."""
         directory = self._open_directory(path)
         try:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
@@ -195,7 +197,7 @@ class Hierarchy:
             os.close(directory)
 
     def _open_directory(self, path: str) -> int:
-        """A descriptor of a cgroup's directory, opened name by name, so that no link on the way is followed."""
+        """Return a descriptor of a cgroup's directory, opened name by name, so that no link on the way is followed."""
         at, inner = "", os.open(self._here, _DIRECTORY)
         for name in filter(None, path.split("/")):
             at, outer = joined(at, name), inner
@@ -212,14 +214,14 @@ class Hierarchy:
     # --- reading ---------------------------------------------------------------------------------
 
     def read(self, path: str) -> Cgroup:
-        """One cgroup. Raises NodeError when there is none, RefusedError at a symbolic link."""
+        """Return one cgroup. Raises NodeError when there is none, RefusedError at a symbolic link."""
         cgroup = self._read(path)
         if cgroup is None:
             raise NodeError("no such cgroup", where=self.place(path))
         return cgroup
 
     def read_set(self, path: str, name: str) -> CPUSet | None:
-        """A file with a list of CPUs or memory nodes; None when it, or the cgroup, does not exist."""
+        """Return a file with a list of CPUs or memory nodes; None when it, or the cgroup, does not exist."""
         text = self.value(path, name)
         if text is None:
             return None
@@ -229,7 +231,7 @@ class Hierarchy:
             raise self.tree.damaged("%s/%s" % (self.mount, joined(path, name)), str(error)) from error
 
     def effective_cpus(self, path: str) -> CPUSet | None:
-        """The CPUs that the processes of a cgroup run on; None when it does not exist."""
+        """Return the CPUs that the processes of a cgroup run on; None when it does not exist."""
         cpus = self.read_set(path, _HOLDS[self.version])
         if cpus is not None:
             return cpus
@@ -237,7 +239,7 @@ class Hierarchy:
         return None if cgroup is None else cgroup.effective_cpus
 
     def effective_cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
-        """{path: the CPUs that its processes run on; None when it does not exist}, of many cgroups.
+        """Return {path: the CPUs that its processes run on; None when it does not exist}, of many cgroups.
 
         These paths must be such as this hierarchy has just listed.
 
@@ -246,11 +248,12 @@ class Hierarchy:
         return {path: self._quick_set(path, _HOLDS[self.version], self.effective_cpus) for path in paths}
 
     def cpus_of(self, paths: Iterable[str]) -> dict[str, CPUSet | None]:
-        """What many cgroups, such as this hierarchy has just listed, hold themselves; None without such a file."""
+        """Return what many cgroups, such as this hierarchy has just listed, hold themselves; None without such a
+        file."""
         return {path: self._quick_set(path, CPUS, lambda path: self.read_set(path, CPUS)) for path in paths}
 
     def first_processes(self, paths: Iterable[str]) -> dict[str, int]:
-        """One process of each of many cgroups, such as this hierarchy has just listed, that have any."""
+        """Return one process of each of many cgroups, such as this hierarchy has just listed, that have any."""
         found = {}
         for path in paths:
             try:
@@ -267,7 +270,7 @@ class Hierarchy:
             return with_care(path)
 
     def _quick_text(self, path: str, name: str) -> str:
-        """A file of a cgroup that was just listed. Raises OSError."""
+        """Return a file of a cgroup that was just listed. Raises OSError."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(self.place(path, name), flags)
         try:
@@ -276,19 +279,19 @@ class Hierarchy:
             os.close(descriptor)
 
     def quick_value(self, path: str, name: str) -> str | None:
-        """As value(), of a cgroup that was just listed."""
+        """Return what value() returns, of a cgroup that was just listed."""
         try:
             return self._quick_text(path, name).rstrip("\n")
         except OSError:
             return self.value(path, name)
 
     def has_child(self, path: str) -> bool:
-        """Whether there is a cgroup below one that was just listed."""
+        """Return whether there is a cgroup below one that was just listed."""
         place = self.place(path)
         return os.path.isdir(place) and not os.path.islink(place)
 
     def children(self, path: str) -> list[str]:
-        """The paths of the cgroups right below one, sorted; none when it does not exist."""
+        """Return the paths of the cgroups right below one, sorted; none when it does not exist."""
         try:
             return _listed(path, self._open_directory(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -297,18 +300,18 @@ class Hierarchy:
             raise self.unreadable(path, "", error) from error
 
     def listed_children(self, path: str) -> list[str]:
-        """The paths of the cgroups right below one that was just listed, sorted."""
+        """Return the paths of the cgroups right below one that was just listed, sorted."""
         try:
             return _listed(path, os.open(self.place(path), _DIRECTORY | os.O_NOFOLLOW))
         except OSError:
             return self.children(path)
 
     def is_empty(self, path: str) -> bool:
-        """Whether no process is in a cgroup or below it, as far as its version shows."""
+        """Return whether no process is in a cgroup or below it, as far as its version shows."""
         return self.version == 2 and "populated 0" in (self.value(path, "cgroup.events") or "").splitlines()
 
     def cgroups(self, path: str = ROOT) -> Iterator[str]:
-        """The paths of all cgroups below one, each before those below it, as deep as there are honest ones."""
+        """Yield the paths of all cgroups below one, each before those below it, as deep as there are honest ones."""
         waiting = self.children(path)[::-1]
         while waiting:
             child = waiting.pop()
@@ -317,8 +320,8 @@ class Hierarchy:
                 waiting += self.children(child)[::-1]
 
     def around(self, paths: Iterable[str], above: Iterable[str] = ()) -> dict[str, Cgroup]:
-        """These cgroups and all that a change of them meets: ancestors, siblings, what is below, and on v2 what is at
-        the top, as partitions mostly are.
+        """Return these cgroups and all that a change of them meets: ancestors, siblings, what is below, and on v2 what
+        is at the top, as partitions mostly are.
 
         above: cgroups that may get more CPUs for their sake, with those beside them that may have these alone.
         Raises NodeError when one of `paths` does not exist; others may vanish meanwhile.
@@ -340,11 +343,11 @@ class Hierarchy:
         return found
 
     def _may_own(self, path: str) -> bool:
-        """Whether it is or was meant to be a partition of v2."""
+        """Return whether it is or was meant to be a partition of v2."""
         return self.quick_value(path, _PARTITION) not in (None, "", "member")
 
     def online_cpus(self) -> CPUSet:
-        """The CPUs that a cpuset can have."""
+        """Return the CPUs that a cpuset can have."""
         text = self.tree.read_value(_ONLINE)
         if text is None:
             return self.read(ROOT).effective_cpus
@@ -354,7 +357,7 @@ class Hierarchy:
             raise self.tree.damaged(_ONLINE, str(error)) from error
 
     def memory_nodes(self) -> CPUSet:
-        """The NUMA nodes with memory."""
+        """Return the NUMA nodes with memory."""
         return self.read(ROOT).effective_mems
 
     def _read(self, path: str) -> Cgroup | None:
@@ -388,7 +391,7 @@ class Hierarchy:
         )
 
     def value(self, path: str, name: str) -> str | None:
-        """A file's text without the end of its last line; None when it, or the cgroup, does not exist."""
+        """Return a file's text without the end of its last line; None when it, or the cgroup, does not exist."""
         try:
             descriptor = self.open_file(path, name, os.O_RDONLY)
             try:
@@ -407,7 +410,7 @@ class Hierarchy:
         return content.decode("ascii", "replace").rstrip("\n")
 
     def unreadable(self, path: str, name: str, error: OSError) -> NodeError:
-        """What to say of a file of a cgroup that cannot be read; an empty `name` is its directory."""
+        """Return what to say of a file of a cgroup that cannot be read; an empty `name` is its directory."""
         place, what = self.place(path, name), "cannot be read: %s" % error.strerror
         if isinstance(error, PermissionError):
             return NodeError(what, where=place, remedy="read it as root (become: true)", kind=PERMISSION)
@@ -419,24 +422,24 @@ _parsed = lru_cache(maxsize=1024)(CPUSet.parse)
 
 
 def parent_of(path: str) -> str:
-    """The path of the cgroup above."""
+    """Return the path of the cgroup above."""
     return path.rpartition("/")[0]
 
 
 def lineage(path: str) -> Iterator[str]:
-    """The path of a cgroup and of all above it but the topmost."""
+    """Yield the path of a cgroup and of all above it but the topmost."""
     while path:
         yield path
         path = parent_of(path)
 
 
 def name_of(path: str) -> str:
-    """A cgroup's own name."""
+    """Return a cgroup's own name."""
     return path.rpartition("/")[2]
 
 
 def _listed(path: str, directory: int) -> list[str]:
-    """The cgroups in a directory, whose descriptor is closed."""
+    """Return the cgroups in a directory, whose descriptor is closed."""
     try:
         with os.scandir(directory) as entries:
             return sorted(joined(path, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False))
@@ -445,7 +448,7 @@ def _listed(path: str, directory: int) -> list[str]:
 
 
 def joined(path: str, name: str) -> str:
-    """The path of a cgroup right below another."""
+    """Return the path of a cgroup right below another."""
     return "%s/%s" % (path, name) if path else name
 
 
@@ -460,5 +463,5 @@ class Quota(NamedTuple):
     period_us: int
 
     def unlimited(self) -> Quota:
-        """This period without a limit."""
+        """Return this period without a limit."""
         return self._replace(quota_us=None)

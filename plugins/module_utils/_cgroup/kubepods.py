@@ -78,7 +78,7 @@ class Kubepods:
         self.tops = frozenset(path.partition("/")[0] for path in places)
 
     def pods(self) -> dict[str, PodCgroup]:
-        """The cgroups of pods by the pods' UIDs."""
+        """Return the cgroups of pods by the pods' UIDs."""
         found: dict[str, PodCgroup] = {}
         for root in self.roots:
             for pod in self._pods_below(root):
@@ -86,7 +86,7 @@ class Kubepods:
         return found
 
     def containers(self) -> dict[str, ContainerCgroup]:
-        """The cgroups of containers and sandboxes by their ids."""
+        """Return the cgroups of containers and sandboxes by their ids."""
         found: dict[str, ContainerCgroup] = {}
         for pod in self.pods().values():
             for path in self.hierarchy.listed_children(pod.path):
@@ -101,7 +101,7 @@ class Kubepods:
         return found
 
     def qos_cgroups(self, root: str) -> list[str]:
-        """The cgroup of all pods, one of the roots, and those of the QoS classes right below it."""
+        """Return the cgroup of all pods, one of the roots, and those of the QoS classes right below it."""
         children = self.hierarchy.children(root)
         return [root, *(place for place, _before, _qos_class in _qos_places(root) if place in children)]
 
@@ -118,18 +118,18 @@ class Kubepods:
 
 
 def driver_of(path: str) -> str:
-    """By which driver the kubelet made a cgroup of a pod, or of all pods."""
+    """Return by which driver the kubelet made a cgroup of a pod, or of all pods."""
     return SYSTEMD if path.endswith(_SLICE) else CGROUPFS
 
 
 def container_id(name: str) -> str:
-    """The id in the name of a container's or sandbox's cgroup; empty for any other name."""
+    """Return the id in the name of a container's or sandbox's cgroup; empty for any other name."""
     found = _CONTAINER.fullmatch(name)
     return found.group(2) if found else ""
 
 
 def _places(cgroup_root: str) -> list[str]:
-    """Where the cgroup of all pods can be: of the systemd driver, then of cgroupfs."""
+    """Return where the cgroup of all pods can be: of the systemd driver, then of cgroupfs."""
     names = [name for name in cgroup_root.split("/") if name]
     if ".." in names:
         raise InputError("leads out of the hierarchy", where="cgroup root %r" % cgroup_root)
@@ -143,7 +143,7 @@ def _places(cgroup_root: str) -> list[str]:
 
 
 def _qos_places(root: str) -> list[tuple[str, str, str]]:
-    """Where the pods of each QoS class are, what their names begin with, and the class."""
+    """Return where the pods of each QoS class are, what their names begin with, and the class."""
     systemd = root.endswith(_SLICE)
     stem = name_of(root)[: -len(_SLICE)] + "-" if systemd else ""
     end = _SLICE if systemd else ""

@@ -122,12 +122,12 @@ class ReplayedBurst(NamedTuple):
 
 
 def used_cpus(threads: int, cpus: int) -> int:
-    """How many CPUs so many runnable threads use."""
+    """Return how many CPUs so many runnable threads use."""
     return max(1, min(threads, cpus))
 
 
 def predict_steady(bandwidth: BandwidthLimit, threads: int, cpus: int) -> Steady:
-    """What a limit does to threads that always run.
+    """Return what a limit does to threads that always run.
 
     k CPUs want k P in each period and get Q: they stand still for 1 - Q / (k P) of the time, and each period is
     throttled. Where k slices are more than Q, only Q / slice CPUs get one in a period, and the last of them waits for
@@ -145,7 +145,7 @@ def predict_steady(bandwidth: BandwidthLimit, threads: int, cpus: int) -> Steady
 
 
 def predict_burst(bandwidth: BandwidthLimit, threads: int, cpus: int, work_us: int) -> BurstPrediction:
-    """What a limit does to bursts of `work_us` of CPU time, spread evenly over threads that start together.
+    """Return what a limit does to bursts of `work_us` of CPU time, spread evenly over threads that start together.
 
     Where more threads than CPUs run, the scheduler is expected to keep all CPUs busy to the end.
     """
@@ -178,7 +178,7 @@ def predict_burst(bandwidth: BandwidthLimit, threads: int, cpus: int, work_us: i
 
 
 def _coprime(count: int) -> int:
-    """A step through an odd number of phases that meets all of them, far from their order."""
+    """Return a step through an odd number of phases that meets all of them, far from their order."""
     step = int(count * _GOLDEN) | 1
     while gcd(step, count) > 1:
         step += 1
@@ -307,7 +307,7 @@ class Burst(NamedTuple):
     work_us: int | None = None
 
     def matches(self, pod: str, container: str) -> bool:
-        """Whether it is about this container."""
+        """Return whether it is about this container."""
         return fnmatchcase(pod, self.pod) and fnmatchcase(container, self.container)
 
 
@@ -321,18 +321,18 @@ class Limited(NamedTuple):
     work_us: int | None
 
     def bandwidth(self, milli: int | None = None, period_us: int | None = None, burst_us: int = 0) -> BandwidthLimit:
-        """The limit as the kubelet writes it, or with another value."""
+        """Return the limit as the kubelet writes it, or with another value."""
         period = period_us or self.period_us
         return BandwidthLimit(quota(milli or self.milli, period), period, burst_us)
 
 
 def quota(milli: int, period_us: int) -> int:
-    """cpu.cfs_quota_us of a limit in thousandths of a CPU."""
+    """Return cpu.cfs_quota_us of a limit in thousandths of a CPU."""
     return max(_MINIMUM_QUOTA, milli * period_us // _MILLI)
 
 
 def read_bursts(rows: Iterable[Mapping[str, Any]]) -> list[Burst]:
-    """What the option `bursts` says. Raises InputError."""
+    """Return what the option `bursts` says. Raises InputError."""
     bursts = []
     for number, row in enumerate(rows):
         where = "%s[%d]" % (option("bursts"), number)
@@ -352,7 +352,7 @@ def read_bursts(rows: Iterable[Mapping[str, Any]]) -> list[Burst]:
 
 
 def predict_container(container: Limited) -> dict[str, object]:
-    """What the limit does to the container, and each remedy that makes it better."""
+    """Return what the limit does to the container, and each remedy that makes it better."""
     effect = _effect(container, container.bandwidth(), container.threads, container.cpus)
     return {
         "quota_us": container.bandwidth().quota_us,
@@ -387,7 +387,7 @@ def _effect(container: Limited, bandwidth: BandwidthLimit, threads: int, cpus: i
 
 
 def _remedies(container: Limited, effect: Mapping[str, object]) -> list[dict[str, object]]:
-    """Those that make the effect better, with their own."""
+    """Return those that make the effect better, with their own."""
     found = []
 
     def add(remedy: str, change: str, bandwidth: BandwidthLimit, threads: int, cpus: int) -> None:
@@ -436,7 +436,8 @@ def _remedies(container: Limited, effect: Mapping[str, object]) -> list[dict[str
 
 
 def _is_better(changed: Mapping[str, Any], effect: Mapping[str, Any]) -> bool:
-    """Whether nothing takes longer, and something less long. A shorter period makes a burst slower, as a rule."""
+    """Return whether nothing takes longer, and something less long. A shorter period makes a burst slower, as a
+    rule."""
     keys = ("median", "maximum") if "latency_ms" in effect else ("lost_share", "longest_wait_ms")
     before, after = ([row.get("latency_ms", row)[key] for key in keys] for row in (effect, changed))
     return before != after and all(new <= old for new, old in zip(after, before))
@@ -447,7 +448,7 @@ def _is_free(container: Limited, bandwidth: BandwidthLimit) -> bool:
 
 
 def _smallest(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
-    """The smallest of low + i step that is enough, at most `high`, which is taken where nothing below is."""
+    """Return the smallest of low + i step that is enough, at most `high`, which is taken where nothing below is."""
     steps = max(0, -(-(high - low) // step))
     first, last = 0, steps
     while first < last:

@@ -43,7 +43,7 @@ class Systemd:
         self.run = run
 
     def unit_of(self, path: str) -> str | None:
-        """The unit whose cgroup this is; None where it is none of systemd's."""
+        """Return the unit whose cgroup this is; None where it is none of systemd's."""
         name = name_of(path)
         # Below a service or scope, what looks like a unit belongs to another manager, such as a container's systemd.
         above = parent_of(path).split("/") if parent_of(path) else []
@@ -52,7 +52,7 @@ class Systemd:
         return name if self.value(name, "ControlGroup") == "/" + path else None
 
     def value(self, unit: str, name: str) -> str:
-        """A unit's property."""
+        """Return a unit's property."""
         answer = self.run(["systemctl", "show", "--property=" + name, "--", unit])
         return answer.strip().partition("=")[2]
 
@@ -63,7 +63,7 @@ class Systemd:
 
 
 def systemd_of(hierarchy: Hierarchy, runtime: bool = False, run: Run = run_command) -> Systemd | None:
-    """The systemd that cares for the cpusets of this hierarchy; None where none does.
+    """Return the systemd that cares for the cpusets of this hierarchy; None where none does.
 
     That is: on the running machine, and with v2 alone. For v1, and with both, systemd has no cpusets.
     """
@@ -220,7 +220,8 @@ _NUMBER = re.compile("[0-9]{1,19}", re.ASCII)
 
 
 def read_quota(hierarchy: Hierarchy, path: str) -> Quota | None:
-    """That of a cgroup that was just listed; None where it, or its quota, is not there or cannot be read as one."""
+    """Return that of a cgroup that was just listed; None where it, or its quota, is not there or cannot be read as
+    one."""
     if hierarchy.version == 1:
         quota, period = (hierarchy.quick_value(path, name) for name in (_V1_QUOTA, _V1_PERIOD))
     else:

@@ -39,7 +39,7 @@ class Write(NamedTuple):
     new: CPUSet
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"path": self.path, "file": self.file, "old": str(self.old), "new": str(self.new)}
 
 
@@ -52,11 +52,11 @@ class WritePlan(NamedTuple):
     notes: tuple[str, ...]
 
     def before(self) -> str:
-        """Each file's content before, as lines."""
+        """Return each file's content before, as lines."""
         return "".join("%s %s: %s\n" % (write.path, write.file, write.old) for write in self.files)
 
     def after(self) -> str:
-        """Each file's content afterwards, as lines."""
+        """Return each file's content afterwards, as lines."""
         return "".join("%s %s: %s\n" % (write.path, write.file, write.new) for write in self.files)
 
 
@@ -67,7 +67,7 @@ _Steps = Sequence["tuple[str, CPUSet]"]
 def plan_writes(
     version: int, cgroups: Mapping[str, Cgroup], wanted: Iterable[WantedCpuset], cpus: CPUSet, mems: CPUSet
 ) -> WritePlan:
-    """The fewest writes that give each cgroup what is wanted.
+    """Return the fewest writes that give each cgroup what is wanted.
 
     cgroups: those wanted and all around them, as Hierarchy.around() gives them.
     cpus, mems: what the node has online.
@@ -135,19 +135,19 @@ class _File:
                 raise self.refused(path, cpus, "%s not online" % (what % (cpus - online)))
 
     def refused(self, path: str, value: CPUSet, why: str, remedy: str = "") -> RefusedError:
-        """What to say of a value that the kernel would not take."""
+        """Return what to say of a value that the kernel would not take."""
         return RefusedError("%s cannot be %s: %s" % (self.name, shown(value), why), where=path, remedy=remedy)
 
     def changes(self) -> list[Write]:
-        """What becomes of each file that was asked for."""
+        """Return what becomes of each file that was asked for."""
         return [Write(path, self.name, self.old[path], value) for path, value in self.asked.items()]
 
     def differing(self) -> list[str]:
-        """The cgroups that are to change, each before those below it."""
+        """Return the cgroups that are to change, each before those below it."""
         return sorted((path for path in self.asked if self.old[path] != self.new[path]), key=_depth_first)
 
     def writes(self) -> list[Write]:
-        """The writes in their order. Raises RefusedError."""
+        """Return the writes in their order. Raises RefusedError."""
         now = dict(self.old)
         writes = []
         for path, value in self.steps():
@@ -156,11 +156,11 @@ class _File:
         return writes
 
     def steps(self) -> _Steps:
-        """What is to be written, in order. Raises RefusedError."""
+        """Return what is to be written, in order. Raises RefusedError."""
         raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """What the kernel does not report and a person needs."""
+        """Return what the kernel does not report and a person needs."""
         raise NotImplementedError
 
 
@@ -197,7 +197,7 @@ class _V1(_File):
         return []
 
     def objection(self, sets: Mapping[str, CPUSet], path: str, old: CPUSet, new: CPUSet) -> str:
-        """Why the kernel does not take this write while all have these sets; empty when it does."""
+        """Return why the kernel does not take this write while all have these sets; empty when it does."""
         for child in self.children.get(path, ()):
             if not sets[child] <= new:
                 return "its child %s has %s (EBUSY)" % (child, sets[child])
@@ -218,7 +218,7 @@ class _V1(_File):
         return ""
 
     def _holders(self, sets: Mapping[str, CPUSet], path: str, new: CPUSet) -> list[str]:
-        """The siblings that have some of a set, where one of both is exclusive."""
+        """Return the siblings that have some of a set, where one of both is exclusive."""
         siblings = (sibling for sibling in self.children[parent_of(path)] if sibling != path)
         return [held for held in siblings if self._exclude(path, held) and not new.isdisjoint(sets[held])]
 
@@ -235,7 +235,7 @@ class _V1(_File):
         return None
 
     def _grow_first(self, path: str) -> Iterator[tuple[str, CPUSet]]:
-        """The writes of a cgroup and all below it, one each, and two where a child stands against one.
+        """Yield the writes of a cgroup and all below it, one each, and two where a child stands against one.
 
         A child that cannot come before its parent, because the parent has not yet what it is to have, nor after it,
         because it has what the parent is to give up, lies between two writes: the parent first gets both.
@@ -256,7 +256,7 @@ class _V1(_File):
             yield from self._grow_first(child)
 
     def _in_order(self, siblings: Iterable[str]) -> Iterator[str]:
-        """Those first that take nothing of what an exclusive sibling has, or they themselves exclude."""
+        """Yield those first that take nothing of what an exclusive sibling has, or they themselves exclude."""
         left = list(siblings)
         if self.exclusive.isdisjoint(left):
             yield from left
@@ -271,7 +271,7 @@ class _V1(_File):
         return path != holder and self._exclude(path, holder) and not self.new[path].isdisjoint(self.old[holder])
 
     def _shrink_first(self) -> _Steps:
-        """Bottom-up to what each keeps, then top-down to what it is to have."""
+        """Return the steps bottom-up to what each keeps, then top-down to what it is to have."""
         paths = self.differing()
         kept = {path: self.old[path] & self.new[path] for path in paths}
         return [(path, kept[path]) for path in reversed(paths) if kept[path] != self.old[path]] + [
@@ -298,7 +298,7 @@ class _V2(_File):
         return [*self._cut(), *self._narrowed(), *(self._partitions() if self.name == CPUS else ())]
 
     def _effective(self, path: str) -> CPUSet:
-        """The effective set after the writes. What no write reaches is as the kernel has it."""
+        """Return the effective set after the writes. What no write reaches is as the kernel has it."""
         if not self._is_reached(path):
             return self._effective_now(path)
         parent = self.effective(parent_of(path))
@@ -312,7 +312,7 @@ class _V2(_File):
         return path in self._changed or (path != ROOT and self._is_reached(parent_of(path)))
 
     def _cut(self) -> Iterator[str]:
-        """Wanted sets of which the kernel gives only a part, or something else."""
+        """Yield wanted sets of which the kernel gives only a part, or something else."""
         for path in sorted(self.asked):
             value = self.asked[path]
             if value and value != self.effective(path) and not self.cgroups[path].is_partition():
@@ -327,7 +327,7 @@ class _V2(_File):
                 )
 
     def _narrowed(self) -> Iterator[str]:
-        """Cgroups that nobody asked for and that lose something."""
+        """Yield cgroups that nobody asked for and that lose something."""
         losers = [
             path
             for path in sorted(self.cgroups)
@@ -362,7 +362,7 @@ class _V2(_File):
 
 
 def shown(cpus: CPUSet) -> str:
-    """A set in a sentence."""
+    """Return a set in a sentence."""
     return str(cpus) or "empty"
 
 

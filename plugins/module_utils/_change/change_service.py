@@ -70,7 +70,8 @@ _PROPERTIES = (
 
 
 def carried_out(tree: Tree, given: Mapping[str, Any], acts: bool) -> dict[str, Any]:
-    """The result of a call, as NodeChange has it; with `running` where it goes on after given["patience"] seconds.
+    """Return the result of a call, as NodeChange has it; with `running` where it goes on after given["patience"]
+    seconds.
 
     Where no service is stopped, it is done in this process. Raises CPUManagerError where nothing was begun.
     """
@@ -91,7 +92,7 @@ def carried_out(tree: Tree, given: Mapping[str, Any], acts: bool) -> dict[str, A
 
 
 def _stops(given: Mapping[str, Any]) -> bool:
-    """Whether the call may stop or start a service."""
+    """Return whether the call may stop or start a service."""
     plan = given["plan"] or {}
     return plan.get("journal") is not None or given["step"] != "change" or "start_kubelet" in plan.get("actions", ())
 
@@ -183,7 +184,7 @@ def _by_systemd(tree: Tree, command: Sequence[str], patience: float) -> bool:
 
 
 def _code(tree: Tree) -> str:
-    """Where the process finds this code: a copy of the archive that Ansible sent, which is about to go."""
+    """Return where the process finds this code: a copy of the archive that Ansible sent, which is about to go."""
     archive = getattr(globals().get("__loader__"), "archive", None)
     here = os.path.abspath(__file__)
     if archive is None:
@@ -202,7 +203,7 @@ def _code(tree: Tree) -> str:
 
 
 def _of_checkout() -> str:
-    """Where Python has found a collection that is no archive."""
+    """Return where Python has found a collection that is no archive."""
     places = [place for place in sys.path if os.path.isdir(place + "/ansible_collections/kubenode/cpu_manager")]
     if not places:
         raise NodeError("is no collection that another process finds", os.path.abspath(__file__))
@@ -223,7 +224,8 @@ def _detach(command: Sequence[str], log: str) -> None:
 
 
 def _result(tree: Tree, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the process has written at its end, or how far it has come. Raises NodeError where it has died for good."""
+    """Return what the process has written at its end, or how far it has come. Raises NodeError where it has died for
+    good."""
     begin = seen = time.monotonic()
     while True:
         result = _read(tree, RESULT)
@@ -257,7 +259,7 @@ def _put(tree: Tree, path: str, data: Mapping[str, Any]) -> None:
 
 
 def _read(tree: Tree, path: str) -> dict[str, Any] | None:
-    """What is in one of the files, which only root may have written; None where there is none that is whole."""
+    """Return what is in one of the files, which only root may have written; None where there is none that is whole."""
     content = obeyed_content(tree, path)
     try:
         data = None if content is None else json.loads(content)
@@ -271,7 +273,7 @@ def _call_of(tree: Tree, path: str) -> object:
 
 
 def steps_begun(tree: Tree) -> list[str]:
-    """The steps that were begun, in order; an empty one for each start of the process."""
+    """Return the steps that were begun, in order; an empty one for each start of the process."""
     content = obeyed_content(tree, PROGRESS) or b""
     return content.decode("utf-8", "replace").split("\n")[:-1]
 
@@ -295,7 +297,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _carry_out(tree: Tree) -> int:
-    """Only what ends this process by a signal starts it again: what else is wrong would be so again."""
+    """Carry the request out. Only what ends this process by a signal starts it again: what else is wrong would be so
+    again."""
     deadline = time.monotonic() + _STARTUP
     held = try_lock(_lock(tree, _RUNNING))
     while held is None and time.monotonic() < deadline:
@@ -339,6 +342,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _end(_number: int, _frame: object) -> None:
-    """Whoever ends the process, such as a machine that is switched off, gets the node as it was."""
+    """Have the change fail, so that whoever ends the process, such as a machine that is switched off, gets the node
+    as it was."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise NodeError("the process that carries the change out was told to end", kind="died")

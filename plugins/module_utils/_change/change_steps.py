@@ -45,7 +45,7 @@ _NOT_COMPARED = STATE_ACTIONS | {RECONCILE}
 
 
 def steps_of(plan: Mapping[str, Any], change: str) -> list[str]:
-    """The steps that carry a plan out; see the module rollout_info for its shape."""
+    """Return the steps that carry a plan out; see the module rollout_info for its shape."""
     cpusets = [CPUSETS] if RECONCILE in plan["actions"] else []
     if START_KUBELET not in plan["actions"]:
         return cpusets
@@ -58,7 +58,8 @@ def steps_of(plan: Mapping[str, Any], change: str) -> list[str]:
 
 
 def goes_on(begun: Sequence[str]) -> bool:
-    """Whether a change whose process died goes on to its end, by the steps that had begun; otherwise it goes back.
+    """Return whether a change whose process died goes on to its end, by the steps that had begun; otherwise it goes
+    back.
 
     The kubelet was verified before the end began.
     """
@@ -66,12 +67,12 @@ def goes_on(begun: Sequence[str]) -> bool:
 
 
 def is_made(phase: str, is_own: bool) -> bool:
-    """Whether an open change only has to come to its end: one that another run has made and verified."""
+    """Return whether an open change only has to come to its end: one that another run has made and verified."""
     return phase == CHANGED and not is_own
 
 
 def configuration_of(files: Iterable[str]) -> list[str]:
-    """Those of the files of a change that are no states of the kubelet's managers."""
+    """Return those of the files of a change that are no states of the kubelet's managers."""
     return [path for path in files if not is_state(path)]
 
 
@@ -102,7 +103,7 @@ def _written(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _settings(plan: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """{subject: (found, wanted)}"""
+    """Return {subject: (found, wanted)}"""
     rows = [row for row in plan["drift"] if row["subject"] not in _OF_STATES]
     return {str(row["subject"]): (str(row["found"]), str(row["wanted"])) for row in rows}
 

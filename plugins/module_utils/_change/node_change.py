@@ -149,7 +149,7 @@ class NodeChange:
         self._did("Write down that the node is about to be drained", self._note(DRAINING, facts=self.given["facts"]))
 
     def _end_drain(self) -> None:
-        """The node is back in the cluster."""
+        """End the change or the drain, as the node is back in the cluster."""
         journal = read_journal(self.tree)
         if journal is None:
             raise ended_error(self.tree, self.run)
@@ -169,7 +169,7 @@ class NodeChange:
         self._to_the_end(steps.steps_of(now, self.given["change"]))
 
     def _look(self) -> dict[str, Any] | None:
-        """The plan of the node as it is now, which has to be the one that was shown; None for nothing to do.
+        """Return the plan of the node as it is now, which has to be the one that was shown; None for nothing to do.
 
         It is the one that was shown where all is as it was judged. Else the node is planned once more.
         """
@@ -195,7 +195,8 @@ class NodeChange:
         return now
 
     def _is_as_judged(self, node: Node) -> bool:
-        """Whether all is as the plan was made for. Pods that left a node in its drain have changed its states."""
+        """Return whether all is as the plan was made for. Pods that left a node in its drain have changed its
+        states."""
         judged, now = (dict(each or {}) for each in (self.shown.get("judged"), judged_of(node, self.shown["files"])))
         if self.is_drained:
             judged.pop(STATES, None)
@@ -263,7 +264,7 @@ class NodeChange:
         return bool(self._note(CHANGING, files=self._files, aside=aside, facts=facts).changed)
 
     def _as_it_will_be(self, node: Node) -> Node:
-        """The node with the configuration that a rollback puts back."""
+        """Return the node with the configuration that a rollback puts back."""
         if not self.is_back:
             return node
         last = read_journal(self.tree, LAST)
@@ -301,7 +302,7 @@ class NodeChange:
         return True
 
     def _states(self, node: Node) -> States:
-        """What becomes of the states of the kubelet's managers with the configuration as it will be.
+        """Return what becomes of the states of the kubelet's managers with the configuration as it will be.
 
         Raises RefusedError where containers would lose what they have, and it is not allowed.
         """
@@ -503,7 +504,7 @@ class NodeChange:
         return {"msg": msg, "problem": problem, "outcome": outcome, "undone": undone, "failure": failure}
 
     def _outcome(self, kind: str, obstacle: Exception | None) -> str:
-        """What became of a node whose change failed."""
+        """Return what became of a node whose change failed."""
         found_refusal = str(self.shown.get("found_refusal") or "")
         if ANOTHER_RUN in (kind, getattr(obstacle, "kind", "")):
             return "nothing more was done here"
@@ -523,7 +524,7 @@ class NodeChange:
 
 
 def configuration_changes(node: Node, wanted: Mapping[str, object]) -> list[FileChange]:
-    """What brings the kubelet's configuration to what is wanted. Raises CPUManagerError."""
+    """Return what brings the kubelet's configuration to what is wanted. Raises CPUManagerError."""
     plan = plan_settings(wanted, node.needed_configuration(), node.minor)
     return file_changes(plan_files(read_sources(node), plan, wanted, node.minor))
 

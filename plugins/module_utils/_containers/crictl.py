@@ -42,7 +42,7 @@ class LoggedContainer(NamedTuple):
 
 
 def logged_containers(tree: Tree) -> dict[str, LoggedContainer]:
-    """{container id: its names}, also of containers that have ended and whose logs are still there."""
+    """Return {container id: its names}, also of containers that have ended and whose logs are still there."""
     found = {}
     for file_name in tree.names(DIRECTORY):
         match = _LOG.fullmatch(file_name)
@@ -103,7 +103,7 @@ class Crictl:
             self.failure = str(error)
 
     def sandboxes(self) -> list[Sandbox]:
-        """The sandboxes of pods, in one call; none where the runtime fails, which is in `failure` then."""
+        """Return the sandboxes of pods, in one call; none where the runtime fails, which is in `failure` then."""
         if self.failure:
             return []
         try:
@@ -113,11 +113,11 @@ class Crictl:
             return []
 
     def shares(self, container_id: str) -> int:
-        """The CPU shares that a container was made with. Raises NodeError."""
+        """Return the CPU shares that a container was made with. Raises NodeError."""
         return self.made_with(container_id).shares
 
     def made_with(self, container_id: str) -> MadeWith:
-        """What a container was made with. Raises NodeError."""
+        """Return what a container was made with. Raises NodeError."""
         self.check()
         text = self._answer(["inspect", "-o", "json", container_id])
         try:
@@ -131,7 +131,8 @@ class Crictl:
         return MadeWith(shares, memory if is_limit else None)
 
     def serves(self, container_id: str) -> bool:
-        """Whether this container's cpuset is the runtime's to write: where it does not answer, that is not known."""
+        """Return whether this container's cpuset is the runtime's to write: where it does not answer, that is not
+        known."""
         return bool(self.failure) or container_id in self.names
 
     def check(self) -> None:
@@ -157,7 +158,7 @@ class Crictl:
 
 
 def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = _run_crictl) -> Crictl | None:
-    """The runtime of this machine; None for a saved tree, and where crictl is not installed."""
+    """Return the runtime of this machine; None for a saved tree, and where crictl is not installed."""
     if not tree.live:
         return None
     command = shutil.which(_COMMAND) or shutil.which(_COMMAND, path=_MORE_PLACES)
@@ -165,7 +166,7 @@ def find_crictl(tree: Tree, endpoint: str | None = None, run: Run = _run_crictl)
 
 
 def _names(text: str) -> dict[str, LoggedContainer]:
-    """{container id: its names} of what C(crictl ps) prints. Raises NodeError."""
+    """Return {container id: its names} of what C(crictl ps) prints. Raises NodeError."""
     try:
         return {container["id"]: _named(container) for container in json.loads(text)["containers"] or ()}
     except MALFORMED as error:
@@ -180,7 +181,7 @@ def _named(container: Any) -> LoggedContainer:
 
 
 def _sandboxes(text: str) -> list[Sandbox]:
-    """What C(crictl pods) prints; of no kubelet's pods nothing. Raises NodeError."""
+    """Return what C(crictl pods) prints; of no kubelet's pods nothing. Raises NodeError."""
     try:
         found = []
         for item in json.loads(text)["items"] or ():
@@ -199,12 +200,12 @@ _DIGITS = 8
 
 
 def hashed(name: str) -> str:
-    """What takes the place of a name: 8 hexadecimal digits of its SHA-256."""
+    """Return what takes the place of a name: 8 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
 
 
 def with_hashes(names: Mapping[str, LoggedContainer]) -> dict[str, LoggedContainer]:
-    """{container id: its names} with hashes, for names that are in no file of the node."""
+    """Return {container id: its names} with hashes, for names that are in no file of the node."""
     return {
         container_id: LoggedContainer("/".join(map(hashed, container.pod_name.split("/"))), hashed(container.name))
         for container_id, container in names.items()
@@ -214,7 +215,7 @@ def with_hashes(names: Mapping[str, LoggedContainer]) -> dict[str, LoggedContain
 def find_names(
     tree: Tree, endpoint: str | None = None, hide_names: bool = False
 ) -> tuple[Mapping[str, LoggedContainer], bool]:
-    """As names_of() gives them, from the container runtime where there are no logs.
+    """Return names as names_of() gives them, from the container runtime where there are no logs.
 
     endpoint: the socket of the container runtime; None for what crictl is configured with. hide_names: whether names
     that the runtime gives become hashes; the files of such a node have hashes.
@@ -230,7 +231,7 @@ def find_names(
 
 
 def names_of(tree: Tree, runtime: Crictl | None = None) -> tuple[Mapping[str, LoggedContainer], bool]:
-    """{container id: its names}, and whether all that run are in it.
+    """Return {container id: its names}, and whether all that run are in it.
 
     runtime: one that was read already. The logs have them, too: the kubelet makes a link for each.
     """

@@ -102,7 +102,7 @@ class Pod(NamedTuple):
         return self.phase in _ENDED
 
     def request(self, resource: str, minor: int) -> int:
-        """What the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
+        """Return what the scheduler and the admission of the kubelet 1.`minor` count for it, in thousandths.
 
         Source: PodRequests in k8s.io/component-helpers/resource.
         """
@@ -116,14 +116,15 @@ class Pod(NamedTuple):
         return self.at_once(amounts) + self.overhead.get(resource, 0)
 
     def limit_as_whole(self, resource: str, minor: int) -> int:
-        """What limits all its containers together, and each without a limit of its own, in thousandths; 0 for nothing.
+        """Return what limits all its containers together, and each without a limit of its own, in thousandths; 0 for
+        nothing.
 
         Source: getCPULimit in pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
         """
         return self.pod_level[1].get(resource, 0) if self.pod_level and self._counts_as_whole(minor) else 0
 
     def limit(self, resource: str, minor: int) -> int | None:
-        """What it may use at most, in thousandths; None where that is not limited.
+        """Return what it may use at most, in thousandths; None where that is not limited.
 
         Source: PodLimits in k8s.io/component-helpers/resource.
         """
@@ -140,7 +141,8 @@ class Pod(NamedTuple):
         return self.at_once(amounts) + self.overhead.get(resource, 0)
 
     def at_once(self, amounts: Mapping[str, int]) -> int:
-        """What it needs at once where its containers need so much each: init containers run one after the other."""
+        """Return what it needs at once where its containers need so much each: init containers run one after the
+        other."""
         sidecars = most = 0
         for container in self.containers:
             if container.kind == INIT:
@@ -151,7 +153,7 @@ class Pod(NamedTuple):
         return max(most, sidecars)
 
     def further_resources(self) -> list[str]:
-        """What it asks for beside CPUs and memory, such as huge pages and devices, each as often as it does."""
+        """Return what it asks for beside CPUs and memory, such as huge pages and devices, each as often as it does."""
         amounts = [container.requests for container in self.containers]
         given = (*amounts, *(self.pod_level or ()))
         return [
@@ -159,7 +161,7 @@ class Pod(NamedTuple):
         ]
 
     def qos(self, minor: int) -> str:
-        """The QoS class, as the kubelet 1.`minor` sees it."""
+        """Return the QoS class, as the kubelet 1.`minor` sees it."""
         if self.qos_class:
             return self.qos_class
         if self.pod_level and self._counts_as_whole(minor):
@@ -167,14 +169,14 @@ class Pod(NamedTuple):
         return _qos([(container.requests, container.limits) for container in self.containers])
 
     def has_pod_level_resources(self, minor: int) -> bool:
-        """Whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
+        """Return whether the static policy leaves the pod alone, because its resources are those of the whole pod."""
         # From 1.36 on whatever the gate PodLevelResources.
         is_looked_at = minor >= (_POD_LEVEL_SINCE if self._counts_as_whole(minor) else _DIVIDED_SINCE)
         return self.pod_level is not None and is_looked_at and not self.has_managers_gate
 
     def _counts_as_whole(self, minor: int) -> bool:
-        """Whether resources of the whole pod count at all: before 1.34 the gate is off, and the managers know nothing
-        of it."""
+        """Return whether resources of the whole pod count at all: before 1.34 the gate is off, and the managers know
+        nothing of it."""
         return minor >= _POD_LEVEL_SINCE if self.has_pod_level_gate is None else self.has_pod_level_gate
 
     @property
@@ -183,7 +185,7 @@ class Pod(NamedTuple):
         return self.pod_level is not None and self.has_managers_gate and self.has_pod_level_gate is not False
 
     def count_as_whole(self, minor: int) -> int:
-        """How many CPUs a pod that is divided is to have; 0 for one that uses the shared pool.
+        """Return how many CPUs a pod that is divided is to have; 0 for one that uses the shared pool.
 
         Source: podGuaranteedCPUs in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
         """
@@ -192,7 +194,7 @@ class Pod(NamedTuple):
         return _whole(self.pod_level[0].get("cpu", 0))
 
     def as_allocated(self) -> Pod:
-        """The pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
+        """Return the pod as a kubelet that starts admits it: with what its containers were allocated before any resize.
 
         Source: UpdatePodFromAllocation in pkg/kubelet/allocation/allocation_manager.go.
         """
@@ -205,7 +207,7 @@ class Pod(NamedTuple):
         return self._replace(containers=tuple(containers))
 
     def exclusive_counts(self, minor: int) -> dict[str, int]:
-        """{container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
+        """Return {container: how many CPUs it is to have for itself}, in order; 0 for one that uses the shared pool."""
         if self.has_pod_level_resources(minor) or self.qos(minor) != GUARANTEED:
             return {container.name: 0 for container in self.containers}
         return {
@@ -299,7 +301,7 @@ def pods_from_manifests(manifests: Iterable[Mapping[str, object]]) -> list[Pod]:
 
 
 def running_pods(pods: Sequence[Pod]) -> list[Pod]:
-    """The pods of one node that have not ended, the oldest first, as the kubelet takes them up when it starts.
+    """Return the pods of one node that have not ended, the oldest first, as the kubelet takes them up when it starts.
 
     Raises InputError for a pod without a UID, and for pods of several nodes.
     """
@@ -316,7 +318,7 @@ def running_pods(pods: Sequence[Pod]) -> list[Pod]:
 
 
 def in_order_of_start(pods: Iterable[Pod]) -> list[Pod]:
-    """Pods as a kubelet that starts admits them: those of its files first, of both the oldest first.
+    """Return pods as a kubelet that starts admits them: those of its files first, of both the oldest first.
 
     Source: HandlePodAdditions in pkg/kubelet/kubelet.go, PodsByCreationTime in pkg/kubelet/util/sliceutils.
     """
@@ -410,7 +412,7 @@ def _amount(quantity: object, where: str) -> int:
 
 
 def _allocated(status: Mapping[str, object]) -> dict[str, Resources]:
-    """{container: the CPU and memory that its status says were allocated}."""
+    """Return {container: the CPU and memory that its status says were allocated}."""
     allocated: dict[str, Resources] = {}
     for field in ("initContainerStatuses", "containerStatuses"):
         for number, entry in enumerate(_list(status.get(field), "status." + field)):
@@ -441,7 +443,7 @@ def _list(data: object, where: str) -> Sequence[Any]:
 
 
 def _text(data: object, where: str) -> str:
-    """A name; YAML may have read it as a number."""
+    """Return a name; YAML may have read it as a number."""
     if data is None:
         return ""
     if isinstance(data, bool) or not isinstance(data, (str, int, float)):
@@ -482,13 +484,13 @@ class RuntimeContainer(NamedTuple):
 
 
 def read_containers(inspected: Iterable[object]) -> list[RuntimeContainer]:
-    """The running containers, the oldest first. Raises InputError, which names the container and the member."""
+    """Return the running containers, the oldest first. Raises InputError, which names the container and the member."""
     found = [_inspected(number, data) for number, data in enumerate(inspected)]
     return sorted((container for container in found if container is not None), key=lambda container: container.created)
 
 
 def pods_of(containers: Iterable[RuntimeContainer]) -> list[Pod]:
-    """Their pods, as far as the static policy looks at them, in the order of the oldest container."""
+    """Return their pods, as far as the static policy looks at them, in the order of the oldest container."""
     by_pod: dict[str, list[RuntimeContainer]] = {}
     for container in containers:
         by_pod.setdefault(container.pod_uid, []).append(container)
@@ -499,7 +501,7 @@ def pods_of(containers: Iterable[RuntimeContainer]) -> list[Pod]:
 
 
 def container_ids(containers: Iterable[RuntimeContainer]) -> dict[str, tuple[str, str]]:
-    """{container id: (pod UID, container name)}"""
+    """Return {container id: (pod UID, container name)}"""
     return {container.id: (container.pod_uid, container.name) for container in containers}
 
 

@@ -46,7 +46,7 @@ class DRAFinding(NamedTuple):
     changed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         shown = self._asdict()
         shown["changed_by_to_dra"] = shown.pop("changed")
         return shown
@@ -61,7 +61,7 @@ class DriverWish(NamedTuple):
 
 
 def driver_report(node: Node, wanted: Mapping[str, object], wish: DriverWish) -> dict[str, Any]:
-    """What the module dra_info returns, for the node with `wanted` in the kubelet's configuration.
+    """Return what the module dra_info returns, for the node with `wanted` in the kubelet's configuration.
 
     Raises NodeError where there is no kubelet, or its files cannot be read.
     """
@@ -123,7 +123,8 @@ def _policy(node: Node, configuration: Configuration) -> list[DRAFinding]:
 
 
 def _reservation(settings: Mapping[str, Any], given: CPUSet | None) -> tuple[CPUSet, list[DRAFinding]]:
-    """The driver's reserved CPUs, which have to be as many as the kubelet takes from the node's allocatable CPUs."""
+    """Return the driver's reserved CPUs, which have to be as many as the kubelet takes from the node's allocatable
+    CPUs."""
     named = CPUSet.parse(settings["reserved_system_cpus"])
     # reservedSystemCPUs takes the place of both.
     amount = millis(settings["kube_reserved_cpu"]) + millis(settings["system_reserved_cpu"])
@@ -175,13 +176,13 @@ def _runtime(node: Node, version: str | None) -> tuple[dict[str, object], list[D
 
 
 def _owners(owners: Iterable[Owner], allowed: Iterable[str]) -> list[DRAFinding]:
-    """Who else gives out CPUs; the kubelet's own policy is a finding already."""
+    """Return who else gives out CPUs; the kubelet's own policy is a finding already."""
     errors = refusals([owner for owner in owners if owner.id != KUBELET_STATIC], DRA_CPU, allowed)
     return [DRAFinding("other-owner", error.where, error.what, error.remedy) for error in errors]
 
 
 def _driver(owners: Iterable[Owner]) -> dict[str, object]:
-    """The driver on this node. in_use: it runs, or containers have CPUs of its claims."""
+    """Return the driver on this node. in_use: it runs, or containers have CPUs of its claims."""
     for owner in owners:
         if owner.id == DRA_CPU:
             is_used = owner.is_active or any(line.startswith(CLAIM) for line in owner.evidence)
@@ -190,7 +191,7 @@ def _driver(owners: Iterable[Owner]) -> dict[str, object]:
 
 
 def _values(node: Node, reserved: CPUSet) -> dict[str, object]:
-    """What the chart's values are to have for this node."""
+    """Return what the chart's values are to have for this node."""
     values: dict[str, object] = {"driverConfig": {"reservedCPUs": str(reserved)}} if reserved else {"driverConfig": {}}
     root = posixpath.dirname(node.checkpoint_path)
     return values if root == _KUBELET_ROOT else {**values, "kubeletRootDir": root}

@@ -103,7 +103,7 @@ _NEAR = 0.001
 
 
 def has_left(tree: Tree, kubelet_root: str, pod_uid: str, container: str, until: float) -> bool:
-    """Whether a container has answered what was announced for this time."""
+    """Return whether a container has answered what was announced for this time."""
     if not (is_name(pod_uid) and is_name(container)):
         return False
     try:
@@ -159,7 +159,7 @@ class Acting:
                 self.done.append(move)
 
     def entries(self) -> list[PublishedCPUs]:
-        """What the file of each container is to say."""
+        """Return what the file of each container is to say."""
         return [
             self._entry(container, self._state.containers.get(container.key))
             for container in self._present
@@ -197,7 +197,7 @@ class Acting:
         )
 
     def _pool(self, mask: int) -> int:
-        """What of a pool nobody still has alone."""
+        """Return what of a pool nobody still has alone."""
         return mask & ~self._held_by(container for container in self._present if container.key in self._exclusive)
 
     def _held_by(self, present: Iterable[Present]) -> int:

@@ -129,7 +129,7 @@ class Agent:
         self._machine: tuple[Topology, CPUTopology] | None = None
 
     def node(self) -> Node:
-        """The node as it is now, with its kubelet."""
+        """Return the node as it is now, with its kubelet."""
         node, now = self._node, self._ticks()
         pid = None if node is None else node.kubelet_pid
         has_ended = pid is not None and self.tree.live and not self.tree.exists("/proc/%d" % pid)
@@ -148,7 +148,7 @@ class Agent:
     # --- one pass --------------------------------------------------------------------------------------------
 
     def one_pass(self) -> PassReport:
-        """Raises RefusedError where another owner gives CPUs out, InputError for rules that cannot be kept, NodeError
+        """Raise RefusedError where another owner gives CPUs out, InputError for rules that cannot be kept, NodeError
         for files that cannot be read."""
         # In whole milliseconds, as the files have it.
         start, now = self._ticks(), round(self._clock(), 3)
@@ -244,7 +244,7 @@ class Agent:
 
 
 def cpu_hierarchy(tree: Tree) -> Hierarchy | None:
-    """The hierarchy with the cpu controller; None where there is none, and so no quota."""
+    """Return the hierarchy with the cpu controller; None where there is none, and so no quota."""
     try:
         return Hierarchy(tree, CPU)
     except NodeError:
@@ -255,7 +255,8 @@ def cpu_hierarchy(tree: Tree) -> Hierarchy | None:
 
 
 def _exclusive(present: Sequence[Present], before: Promise) -> dict[Key, int]:
-    """{container: what the kernel lets it use}, of those that use only what was promised to them alone, then or before.
+    """Return {container: what the kernel lets it use}, of those that use only what was promised to them alone, then or
+    before.
 
     All others run on the shared pool, or on what a runtime gives to one that is new.
     """
@@ -268,7 +269,7 @@ def _exclusive(present: Sequence[Present], before: Promise) -> dict[Key, int]:
 
 
 def _beyond(exclusive: Mapping[Key, int], state: DynamicState) -> dict[Key, int]:
-    """{container: what the kernel lets it use}, of those that have something to leave by this state."""
+    """Return {container: what the kernel lets it use}, of those that have something to leave by this state."""
     return {
         key: exclusive[key]
         for key, held in state.containers.items()
@@ -283,7 +284,7 @@ def _kernel_view(
     online: CPUSet,
     publishing: Publishing,
 ) -> KernelView:
-    """What there is: the kernel's sets, and the files of those who have CPUs alone."""
+    """Return what there is: the kernel's sets, and the files of those who have CPUs alone."""
     files = {}
     for key in exclusive:
         try:
@@ -307,7 +308,7 @@ def _kernel_view(
 
 
 def _grown(present: Sequence[Present], state: DynamicState) -> list[str]:
-    """The cgroups of containers that have more CPUs than they request, and of their pods."""
+    """Return the cgroups of containers that have more CPUs than they request, and of their pods."""
     found = []
     for container in present:
         held = state.containers.get(container.key) if container.key is not None else None

@@ -50,7 +50,7 @@ class OnlineCPUs(NamedTuple):
 
 
 def reserved_cpus(settings: Settings, configuration: Configuration | None) -> CPUSet:
-    """What no container gets for itself: what the settings say, else what the kubelet reserves."""
+    """Return what no container gets for itself: what the settings say, else what the kubelet reserves."""
     if settings.reserved is not None:
         return settings.reserved
     text = "" if configuration is None else str(configuration.given((_RESERVED,)).value or "")
@@ -61,7 +61,7 @@ def reserved_cpus(settings: Settings, configuration: Configuration | None) -> CP
 
 
 def dynamic_rules(settings: Settings, reserved: CPUSet, machine: OnlineCPUs) -> DynamicRules:
-    """Those of the policy dynamic. Raises InputError where they cannot be kept on this machine."""
+    """Return those of the policy dynamic. Raises InputError where they cannot be kept on this machine."""
     rules = DynamicRules(
         machine.view,
         # No container can run on reserved CPUs of others, so they do not keep the shared pool from becoming empty.
@@ -76,7 +76,7 @@ def dynamic_rules(settings: Settings, reserved: CPUSet, machine: OnlineCPUs) -> 
 
 
 def isolated_policy(settings: Settings, reserved: CPUSet, machine: OnlineCPUs) -> IsolatedPolicy:
-    """The policy isolated. Raises InputError where it cannot be kept on this machine."""
+    """Return the policy isolated. Raises InputError where it cannot be kept on this machine."""
     isolated, reserved = machine.topology.isolated - machine.owned, reserved | machine.owned
     try:
         policy = IsolatedPolicy(machine.view, settings.options, reserved, isolated, machine.minor)
@@ -139,7 +139,7 @@ class Census:
     def read(
         self, kubepods: Kubepods, cpu: Hierarchy | None, quotas: Mapping[str, Quota], before: Mapping[Key, Held]
     ) -> tuple[list[Present], list[str]]:
-        """The containers on the node in the order in which they came, and notes about them.
+        """Return the containers on the node in the order in which they came, and notes about them.
 
         cpu: the hierarchy with the cpu controller. quotas: those that were lifted. before: what each had at the last
         pass, also of an earlier program. It is used where the runtime gives no answer.
@@ -186,7 +186,7 @@ class Census:
         return []
 
     def _forget(self, running: Iterable[Running]) -> None:
-        """Those who have ended."""
+        """Forget the containers that have ended."""
         ids, pods = {container.id for container in running}, {container.pod_uid for container in running}
         self._names = {key: value for key, value in self._names.items() if key in ids}
         self._calls = {key: value for key, value in self._calls.items() if key in ids}
@@ -200,7 +200,7 @@ class Census:
         quotas: Mapping[str, Quota],
         before: Mapping[Key, Held],
     ) -> tuple[list[Present], list[str]]:
-        """With what each of them requests."""
+        """Return the containers with what each of them requests, and notes."""
         counted = []
         for container in present:
             count: int | None = 0
@@ -233,7 +233,8 @@ class Census:
         ], notes
 
     def _requested(self, running: Running, cpu: Hierarchy, quotas: Mapping[str, Quota]) -> int | None:
-        """How many whole CPUs a container of a Guaranteed pod requests; 0 for a different number, None if unknown."""
+        """Return how many whole CPUs a container of a Guaranteed pod requests; 0 for a different number, None if
+        unknown."""
         if cpu.version == 1:
             text = cpu.quick_value(running.cgroup, _SHARES) or ""
             return _whole(int(text), _SHARES_PER_CPU) if is_number(text) else 0
@@ -264,7 +265,7 @@ class Census:
 
 
 def is_guaranteed(running: Running) -> bool:
-    """Whether a container's pod is of the class Guaranteed: its cgroup is right below that of all pods."""
+    """Return whether a container's pod is of the class Guaranteed: its cgroup is right below that of all pods."""
     return parent_of(parent_of(running.cgroup)) == running.top
 
 
@@ -289,7 +290,7 @@ _NANOSECONDS, _MICROSECONDS = 1e-9, 1e-6
 
 
 def counting_hierarchy(tree: Tree) -> Hierarchy | None:
-    """The hierarchy that counts the time of CPUs; None where none does."""
+    """Return the hierarchy that counts the time of CPUs; None where none does."""
     for controller in (CPUACCT, CPU):
         try:
             hierarchy = Hierarchy(tree, controller)
@@ -319,8 +320,8 @@ class Meter:
         containers: Mapping[str, Key],
         exclusive: Collection[Key],
     ) -> Use:
-        """What each of these containers has used on average since the last pass, and what the shared pool has at most
-        in the last minute.
+        """Return what each of these containers has used on average since the last pass, and what the shared pool has at
+        most in the last minute.
 
         roots: the cgroups of all pods. containers: {cgroup: container}, those that request exclusive CPUs. exclusive:
         those that have them.
@@ -350,7 +351,7 @@ class Meter:
 
 
 def used(hierarchy: Hierarchy, path: str) -> float | None:
-    """The seconds that a cgroup and all below it have used; None where it is not there."""
+    """Return the seconds that a cgroup and all below it have used; None where it is not there."""
     if hierarchy.version == 1:
         text = hierarchy.quick_value(path, _V1_FILE) or ""
         return int(text) * _NANOSECONDS if is_number(text) else None

@@ -44,7 +44,7 @@ class Settings(NamedTuple):
 
 
 def read_settings(data: Mapping[str, Any]) -> Settings:
-    """The settings in the program's file. Raises InputError, which names the member."""
+    """Return the settings in the program's file. Raises InputError, which names the member."""
     policy = data.get("policy")
     if policy not in POLICIES:
         raise InputError("%r is none of %s" % (policy, ", ".join(POLICIES)), where="policy")
@@ -79,7 +79,7 @@ def _delay(text: object) -> float:
 
 
 def seconds_of(text: object, where: str) -> float:
-    """A time such as "10s", "1min 30s" or 10, in seconds. Raises InputError about `where`."""
+    """Return a time such as "10s", "1min 30s" or 10, in seconds. Raises InputError about `where`."""
     rest, total = str(text).strip(), 0.0
     if isinstance(text, bool) or not rest:
         raise InputError("%r is no time" % (text,), where=where, remedy='write it as "30s"')
@@ -102,7 +102,8 @@ def _reserved(text: object) -> CPUSet | None:
 
 
 def _options(options: Mapping[str, object]) -> StaticOptions:
-    """All of the static policy's options are there, whatever the kubelet's gates: this is not the kubelet's policy."""
+    """Return all of the static policy's options are there, whatever the kubelet's gates: this is not the kubelet's
+    policy."""
     try:
         return parse_static_options(texts_of_options(options), NEWEST_MINOR, True, True)
     except (KubeletError, AttributeError) as error:

@@ -108,7 +108,7 @@ class DirectoryWatch:
 
 
 def _inotify() -> tuple[Any, int]:
-    """The C library, and a descriptor that reports; -1 where there is none."""
+    """Return the C library, and a descriptor that reports; -1 where there is none."""
     try:
         # Imported here: a Python may be built without it.
         import ctypes
@@ -133,14 +133,14 @@ class Figures:
         self._passes = self._failures = self._refusals = 0
 
     def count(self, moves: Iterable[Move], refusals: int, success: bool) -> None:
-        """One pass more."""
+        """Count one pass more."""
         self._moves.update(move.what for move in moves)
         self._passes += 1
         self._refusals += refusals
         self._failures += not success
 
     def text(self, report: PassReport, success: bool, timestamp: float) -> str:
-        """The file."""
+        """Return the file."""
         held = report.state.containers if report.state is not None else {}
         lines = [
             *_metric("success", "gauge", "Whether the last pass went through.", [("", int(success))]),
@@ -189,7 +189,7 @@ def _labels(pod_uid: str, container: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label as Prometheus wants it: a runtime may give any name."""
+    """Return a label as Prometheus wants it: a runtime may give any name."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
@@ -214,7 +214,7 @@ class Program:
         self._figures = Figures()
 
     def one_pass(self) -> tuple[PassReport, bool]:
-        """One pass, with its lines and figures; whether it went through."""
+        """Return one pass, with its lines and figures; whether it went through."""
         report, lines, success = PassReport(), [], True
         try:
             report = self.agent.one_pass()
@@ -263,7 +263,7 @@ class Program:
         return True
 
     def run(self, watch: DirectoryWatch) -> None:
-        """Pass after pass, without an end."""
+        """Run pass after pass, without an end."""
         tell_systemd(READY)
         while True:
             report, _success = self.one_pass()
@@ -275,7 +275,8 @@ class Program:
 
 
 def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
-    """The program with the settings in `data`. 0 where all went through, 1 where not, 2 for settings that are wrong."""
+    """Return the program with the settings in `data`. 0 where all went through, 1 where not, 2 for settings that are
+    wrong."""
     is_end = list(arguments) == [RELEASE]
     try:
         # The policy may be static by now, whose other settings are not checked.
@@ -308,7 +309,7 @@ def run(tree: Tree, data: Mapping[str, Any], arguments: Sequence[str]) -> int:
 
 
 def _locked(tree: Tree) -> int:
-    """A descriptor that is locked as long as it is open. Raises RefusedError where another program has it."""
+    """Return a descriptor that is locked as long as it is open. Raises RefusedError where another program has it."""
     with opened(tree):
         pass
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -97,7 +97,7 @@ class ArgumentRow(NamedTuple):
 
 
 def default_features(cgroup_version: int, has_kthread_cpus: bool = False) -> tuple[str, ...]:
-    """What is wanted where nothing else is said."""
+    """Return what is wanted where nothing else is said."""
     found = DEFAULT_FEATURES + ((SYSTEMD_AFFINITY,) if cgroup_version == 1 else ())
     return found + ((KTHREADS,) if has_kthread_cpus else ())
 
@@ -105,7 +105,7 @@ def default_features(cgroup_version: int, has_kthread_cpus: bool = False) -> tup
 def wanted_arguments(
     reserved: CPUSet, possible: CPUSet, features: Collection[str] = DEFAULT_FEATURES, has_shared_pool: bool = True
 ) -> tuple[Argument, ...]:
-    """The arguments for a node that reserves these of its possible CPUs.
+    """Return the arguments for a node that reserves these of its possible CPUs.
 
     has_shared_pool: whether a kubelet has pods without exclusive CPUs on the others, as each kubelet has.
     Raises RefusedError for DOMAIN where that is so, InputError for what is no such feature or no such CPUs.
@@ -142,7 +142,7 @@ def wanted_arguments(
 
 
 def parse_line(text: str) -> list[Word]:
-    """The arguments on a line, as the kernel reads it: what is after a lone -- is not for the kernel."""
+    """Return the arguments on a line, as the kernel reads it: what is after a lone -- is not for the kernel."""
     text = text.partition("\0")[0]
     words: list[Word] = []
     at, end = 0, len(text)
@@ -167,7 +167,7 @@ def parse_line(text: str) -> list[Word]:
 
 
 def _word(raw: str, equals: int, is_quoted: bool) -> Word:
-    """Of quotes, only those at the ends of the whole or of the value go."""
+    """Return a word without its quotes; only those at the ends of the whole or of the value go."""
     if not equals:
         return Word(raw[:-1] if is_quoted and raw.endswith('"') else raw, None)
     value = raw[equals + 1 :]
@@ -178,20 +178,20 @@ def _word(raw: str, equals: int, is_quoted: bool) -> Word:
 
 
 def value_on(words: Iterable[Word], name: str) -> str | None:
-    """What counts of an argument, "" for a flag; None where it is not there."""
+    """Return what counts of an argument, "" for a flag; None where it is not there."""
     found = [word.value or "" for word in words if word.key == name]
     return (found[0] if name in _FIRST_COUNTS else found[-1]) if found else None
 
 
 def managed_on(line: str) -> CPUSet:
-    """The CPUs that a line keeps interrupts off which the kernel spreads itself, as far as it does."""
+    """Return the CPUs that a line keeps interrupts off which the kernel spreads itself, as far as it does."""
     value = value_on(parse_line(line), ISOLCPUS)
     flags, cpus = (frozenset[str](), None) if value is None else isolated(value)
     return cpus if cpus is not None and MANAGED_IRQ in flags else CPUSet()
 
 
 def isolated(value: str) -> tuple[frozenset[str], CPUSet | None]:
-    """What a value of isolcpus means: its flags, and its CPUs, None where these cannot be read."""
+    """Return what a value of isolcpus means: its flags, and its CPUs, None where these cannot be read."""
     parts = value.split(",")
     flags = []
     while parts and parts[0][:1].isalpha():
@@ -201,7 +201,7 @@ def isolated(value: str) -> tuple[frozenset[str], CPUSet | None]:
 
 
 def same_value(name: str, left: str | None, right: str | None) -> bool:
-    """Whether two values mean the same CPUs."""
+    """Return whether two values mean the same CPUs."""
     if left == right or left is None or right is None:
         return left == right
     if name == ISOLCPUS:
@@ -221,7 +221,7 @@ def _cpus(text: str) -> CPUSet | None:
 
 
 def block_text(arguments: Sequence[Argument]) -> str:
-    """What is written on a line for these arguments: the mark and they; empty for none. Raises InputError."""
+    """Return what is written on a line for these arguments: the mark and they; empty for none. Raises InputError."""
     for argument in arguments:
         if _PLAIN.fullmatch(argument.text) is None or argument.name not in NAMES:
             raise InputError("is not written", "kernel argument %r" % argument.text, "give CPUs alone")
@@ -232,7 +232,7 @@ def block_text(arguments: Sequence[Argument]) -> str:
 
 
 def split_words(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-    """The words of others, and those that were written here: each mark and what is right after it, as it says.
+    """Return the words of others, and those that were written here: each mark and what is right after it, as it says.
 
     Whatever a mark says, it claims no arguments but those that are written here.
     """
@@ -254,12 +254,12 @@ def split_words(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
 
 
 def marked_names(value: str) -> list[str]:
-    """Which arguments a mark claims."""
+    """Return which arguments a mark claims."""
     return [name for name in NAMES if name in value.split(",", 2 * len(NAMES))]
 
 
 def block_on(words: Sequence[Word]) -> str:
-    """What was written here, as block_text() gives it; empty where nothing is."""
+    """Return what was written here, as block_text() gives it; empty where nothing is."""
     ours = split_words(words)[1]
     return " ".join(map(_text, ours))
 
@@ -269,7 +269,7 @@ def _text(word: Word) -> str:
 
 
 def still_wanted(line: str, arguments: Sequence[Argument], where: str) -> tuple[Argument, ...]:
-    """Those that a line, without what was written here, does not have already.
+    """Return those that a line, without what was written here, does not have already.
 
     where: what the line is from. Raises RefusedError where it has another value for one, or where nothing can be added.
     """
@@ -305,7 +305,8 @@ def still_wanted(line: str, arguments: Sequence[Argument], where: str) -> tuple[
 
 
 def compare(booted: str, configured: str | None, wanted: Sequence[Argument]) -> list[ArgumentRow]:
-    """The arguments that are wanted, or are there though they are not; configured: None where that is not known."""
+    """Return the arguments that are wanted, or are there though they are not; configured: None where that is not
+    known."""
     now = parse_line(booted)
     following = None if configured is None else parse_line(configured)
     reasons = {argument.name: argument for argument in wanted}
@@ -329,7 +330,7 @@ def compare(booted: str, configured: str | None, wanted: Sequence[Argument]) -> 
 
 
 def line_problems(line: str, reserved: CPUSet, possible: CPUSet, has_shared_pool: bool = True) -> list[str]:
-    """What is wrong with a line that a node has, as texts."""
+    """Return what is wrong with a line that a node has, as texts."""
     words = parse_line(line)
     pods = possible - reserved
     problems = []

@@ -27,7 +27,7 @@ from .systemd import ConfiguredCPUs, manager_settings, merged_cpus, unit_setting
 
 
 def shown(name: bytes) -> str:
-    """A name as text on one line: bytes that are no text, and what controls a terminal, are escaped."""
+    """Return a name as text on one line: bytes that are no text, and what controls a terminal, are escaped."""
     text = name.decode("utf-8", "backslashreplace")
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
@@ -68,7 +68,7 @@ class KernelSetting(NamedTuple):
 
 
 def wanted_cpus(setting: KernelSetting, reserved: CPUSet, online: CPUSet) -> CPUSet | None:
-    """Which CPUs a setting is to have; None where it may stay as it is."""
+    """Return which CPUs a setting is to have; None where it may stay as it is."""
     kept = reserved & online
     if setting.layer == RPS:
         # Without a mask, packets are worked on where their interrupt is.
@@ -79,7 +79,7 @@ def wanted_cpus(setting: KernelSetting, reserved: CPUSet, online: CPUSet) -> CPU
 
 
 def text_of(setting: KernelSetting, cpus: CPUSet) -> str:
-    """The CPUs in the form of the setting's file."""
+    """Return the CPUs in the form of the setting's file."""
     return cpus.to_mask() if setting.form == MASK else str(cpus)
 
 
@@ -88,7 +88,7 @@ def text_of(setting: KernelSetting, cpus: CPUSet) -> str:
 
 
 def read_setting(tree: Tree, layer: str, name: str, path: str, form: str = LIST) -> KernelSetting | None:
-    """What a file says on which CPUs something runs; None where there is no such file."""
+    """Return what a file says on which CPUs something runs; None where there is no such file."""
     try:
         text = tree.read_value(path)
         if text is None:
@@ -103,7 +103,7 @@ def read_setting(tree: Tree, layer: str, name: str, path: str, form: str = LIST)
 
 
 def read_cpus(tree: Tree, path: str, form: str = LIST) -> CPUSet | None:
-    """The CPUs in a file that is only for reading; None where it is not there, or holds none."""
+    """Return the CPUs in a file that is only for reading; None where it is not there, or holds none."""
     try:
         text = tree.read_value(path)
         return None if text is None else parsed(text, form)
@@ -113,7 +113,7 @@ def read_cpus(tree: Tree, path: str, form: str = LIST) -> CPUSet | None:
 
 @lru_cache(maxsize=256)
 def parsed(text: str, form: str = LIST) -> CPUSet:
-    """The CPUs in the form of a file. Most files of a layer have the same ones. Raises InputError."""
+    """Return the CPUs in the form of a file. Most files of a layer have the same ones. Raises InputError."""
     return CPUSet.parse_mask(text) if form == MASK else CPUSet.parse(text)
 
 
@@ -126,7 +126,7 @@ _ENABLED = "/etc/systemd/system/%s.target.wants"
 
 
 def is_there(tree: Tree, path: str) -> bool:
-    """Whether there is something at a path, be it a link to nothing."""
+    """Return whether there is something at a path, be it a link to nothing."""
     try:
         return tree.exists(path, follow=False)
     except CPUManagerError:
@@ -134,7 +134,7 @@ def is_there(tree: Tree, path: str) -> bool:
 
 
 def text_at(tree: Tree, path: str) -> str:
-    """A file's text; empty where there is none."""
+    """Return a file's text; empty where there is none."""
     try:
         content = tree.content(path) or b""
     except CPUManagerError:
@@ -143,7 +143,7 @@ def text_at(tree: Tree, path: str) -> str:
 
 
 def names_in(tree: Tree, directory: str) -> list[str]:
-    """The sorted names in a directory."""
+    """Return the sorted names in a directory."""
     try:
         return tree.names(directory)
     except CPUManagerError:
@@ -151,7 +151,7 @@ def names_in(tree: Tree, directory: str) -> list[str]:
 
 
 def members_at(tree: Tree, path: str) -> Mapping[str, Any]:
-    """The members of the object in a JSON file."""
+    """Return the members of the object in a JSON file."""
     text = text_at(tree, path)
     try:
         return members(json.loads(text)) if text else {}
@@ -160,12 +160,12 @@ def members_at(tree: Tree, path: str) -> Mapping[str, Any]:
 
 
 def members(value: object) -> Mapping[str, Any]:
-    """A JSON value's members, if it is an object."""
+    """Return a JSON value's members, if it is an object."""
     return value if isinstance(value, dict) else {}
 
 
 def enabled_at(tree: Tree, unit: str, target: str = "multi-user") -> list[str]:
-    """The link by which systemd starts a unit at each boot, if there is one."""
+    """Return the link by which systemd starts a unit at each boot, if there is one."""
     directory = _ENABLED % target
     # Listed, as the link of a saved node leads out of it.
     return ["%s/%s" % (directory, unit)] if unit in names_in(tree, directory) else []
@@ -189,7 +189,8 @@ _WITHOUT_PROCESSES = (".mount", ".automount", ".swap", ".device")
 
 
 def read_slices(tree: Tree, hierarchy: Hierarchy, above_pods: Collection[str]) -> list[KernelSetting]:
-    """The CPUs of each cgroup right below the topmost one, without those that lead to pods and without partitions.
+    """Return the CPUs of each cgroup right below the topmost one, without those that lead to pods and without
+    partitions.
 
     above_pods: the names of those that lead to pods, as Kubepods.tops has them. A cgroup without a file of its own, as
     the controller is not enabled there, has what the topmost one has. On v1 the topmost cgroup keeps the processes that
@@ -204,7 +205,7 @@ def read_slices(tree: Tree, hierarchy: Hierarchy, above_pods: Collection[str]) -
 
 
 def read_later_slices(tree: Tree, hierarchy: Hierarchy, above_pods: Collection[str]) -> list[KernelSetting]:
-    """Systemd's own slices that are not there, as it makes them: with the CPUs that its files will give them.
+    """Return Systemd's own slices that are not there, as it makes them: with the CPUs that its files will give them.
 
     None where systemd has no slices, and on v1, where it gives them no CPUs. above_pods: as for read_slices().
     """
@@ -253,7 +254,7 @@ def _all(hierarchy: Hierarchy) -> CPUSet | None:
 
 
 def _is_partition(tree: Tree, hierarchy: Hierarchy, child: str) -> bool:
-    """Whether its CPUs are its own alone: nobody is kept off others there."""
+    """Return whether its CPUs are its own alone: nobody is kept off others there."""
     try:
         kind = tree.read_value("%s/%s/%s" % (hierarchy.mount, child, _PARTITION)) or ""
     except (NodeError, RefusedError):
@@ -262,12 +263,13 @@ def _is_partition(tree: Tree, hierarchy: Hierarchy, child: str) -> bool:
 
 
 def allowed_cpus(tree: Tree, unit: str) -> ConfiguredCPUs | None:
-    """The AllowedCPUs= that the files of a unit give it; None where they give none."""
+    """Return the AllowedCPUs= that the files of a unit give it; None where they give none."""
     return merged_cpus(unit_settings(tree, unit, "AllowedCPUs"))
 
 
 def manager_affinity(tree: Tree) -> ConfiguredCPUs | None:
-    """The CPUAffinity= with which systemd and what it starts run; None where files and command line give none."""
+    """Return the CPUAffinity= with which systemd and what it starts run; None where files and command line give
+    none."""
     found = merged_cpus(manager_settings(tree, "CPUAffinity"))
     try:
         line = tree.read_value(_COMMAND_LINE) or ""
@@ -293,7 +295,8 @@ _DEVICES = "/sys/class/net"
 
 
 def read_workqueues(tree: Tree) -> list[KernelSetting]:
-    """The CPUs of all workqueues that are bound to none, and then those of each that has its own, by their names."""
+    """Return the CPUs of all workqueues that are bound to none, and then those of each that has its own, by their
+    names."""
     path = _WORKQUEUES + "/cpumask"
     every = read_setting(tree, WORKQUEUES, "all unbound workqueues", path, MASK)
     found = []
@@ -312,14 +315,16 @@ def read_workqueues(tree: Tree) -> list[KernelSetting]:
 
 
 def _within(cpus: CPUSet | None, limit: CPUSet | None) -> CPUSet | None:
-    """What the kernel makes of a workqueue's CPUs: those that all may have, or all of these where none is left."""
+    """Return what the kernel makes of a workqueue's CPUs: those that all may have, or all of these where none is
+    left."""
     if cpus is None or limit is None:
         return cpus
     return cpus & limit or limit
 
 
 def read_rps(tree: Tree) -> list[KernelSetting]:
-    """The CPUs that work on packets that others received: of queues that are new, then of each queue of each device.
+    """Return the CPUs that work on packets that others received: of queues that are new, then of each queue of each
+    device.
 
     Without any, which is what the kernel begins with, a packet stays on the CPU of its interrupt.
     """
@@ -335,7 +340,7 @@ def read_rps(tree: Tree) -> list[KernelSetting]:
 
 
 def read_watchdog(tree: Tree) -> list[KernelSetting]:
-    """The CPUs on which the kernel looks for lockups."""
+    """Return the CPUs on which the kernel looks for lockups."""
     setting = read_setting(tree, WATCHDOG, "watchdog", "/proc/sys/kernel/watchdog_cpumask")
     return [] if setting is None else [setting]
 
@@ -387,13 +392,13 @@ class Irqbalance(NamedTuple):
     problem: str = ""
 
     def by_hand(self, cpus: CPUSet) -> str:
-        """What to do about it where no file of variables counts."""
+        """Return what to do about it where no file of variables counts."""
         value = cpus if _form(self.key) == LIST else cpus.to_mask()
         return "set %s=%s in %s, which no file of variables overrides" % (self.key, value, self.source or SERVICE)
 
 
 def read_irqbalance(tree: Tree) -> Irqbalance | None:
-    """What irqbalance is configured to; None where there is neither the program nor its file."""
+    """Return what irqbalance is configured to; None where there is neither the program nor its file."""
     program = next((path for path in PROGRAMS if _is_there(tree, path)), None)
     service = irqbalance_service(tree)
     if program is None and not any(_is_there(tree, path) for path in service.files):
@@ -416,7 +421,7 @@ def read_irqbalance(tree: Tree) -> Irqbalance | None:
 
 
 def irqbalance_service(tree: Tree) -> Service:
-    """What systemd gives it; where no unit says that, what is in the usual place."""
+    """Return what systemd gives it; where no unit says that, what is in the usual place."""
     service = read_service(tree, NAME)
     if any(service):
         return service
@@ -425,7 +430,7 @@ def irqbalance_service(tree: Tree) -> Service:
 
 
 def variables_of_command(service: Service) -> Mapping[str, Variable]:
-    """The variables that stand before the program in its command line, as of env or of a shell's -c."""
+    """Return the variables that stand before the program in its command line, as of env or of a shell's -c."""
     found: dict[str, Variable] = {}
     for word in (word for argument in service.command for word in split_words(argument)):
         if posixpath.basename(word) == NAME:
@@ -437,7 +442,8 @@ def variables_of_command(service: Service) -> Mapping[str, Variable]:
 
 
 def banned_text(content: bytes, banned: CPUSet, key: str) -> bytes:
-    """The file of its variables with these CPUs banned, all else as it is. Raises RefusedError for one that is broken.
+    """Return the file of its variables with these CPUs banned, all else as it is. Raises RefusedError for one that is
+    broken.
 
     key: BANNED_LIST or BANNED_MASK.
     """
@@ -451,7 +457,7 @@ def _form(key: str) -> str:
 
 
 def _variables_of(tree: Tree, program: str | None) -> tuple[str, ...]:
-    """The variables that the program reads, the one to set first; both where that is not known."""
+    """Return the variables that the program reads, the one to set first; both where that is not known."""
     content = b""
     if program is not None:
         with suppress(NodeError, RefusedError):
@@ -480,7 +486,7 @@ _MOST_DIGITS = 9
 
 
 def read_interrupts(tree: Tree) -> list[KernelSetting]:
-    """The CPUs of interrupts that are new, and then those of each that has a handler, by their numbers.
+    """Return the CPUs of interrupts that are new, and then those of each that has a handler, by their numbers.
 
     One without a handler takes those of new ones when it gets one. One that the kernel manages itself is FIXED on a new
     kernel; an older one lets it look as any other, and refuses a change with EIO.
@@ -508,7 +514,7 @@ def _numbers(tree: Tree) -> list[int]:
 
 
 def _handlers(tree: Tree) -> dict[int, str] | None:
-    """{number: who handles it}, of the interrupts that anybody does; None where that is not known."""
+    """Return {number: who handles it}, of the interrupts that anybody does; None where that is not known."""
     try:
         content = tree.content(_NAMES)
     except (NodeError, RefusedError):

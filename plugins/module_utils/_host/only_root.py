@@ -24,7 +24,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_id_of(tree: Tree) -> str:
-    """The id that the kernel gives each boot; empty where it is not known."""
+    """Return the id that the kernel gives each boot; empty where it is not known."""
     return tree.read_value(BOOT_ID) or ""
 
 
@@ -122,7 +122,7 @@ _START, _PREFIXES = "ExecStart=", "@-:+!"
 
 
 def program_notes(tree: Tree) -> list[str]:
-    """A note on each file or directory that others than root may write, and that root executes or obeys."""
+    """Return a note on each file or directory that others than root may write, and that root executes or obeys."""
     notes: dict[str, str] = {}
     for path, what in _trusted(tree):
         with suppress(CPUManagerError):
@@ -133,7 +133,7 @@ def program_notes(tree: Tree) -> list[str]:
 
 
 def _trusted(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Each path that has to be root's alone, and what root does with it."""
+    """Yield each path that has to be root's alone, and what root does with it."""
     for unit in (*SERVICES, *UNITS):
         for path in (unit, *_inside(tree, unit + ".d")):
             yield path, _EXECUTES
@@ -150,7 +150,7 @@ def _inside(tree: Tree, directory: str) -> Sequence[str]:
 
 
 def _executed(tree: Tree, unit: str) -> Sequence[str]:
-    """The interpreter of a unit, its program, and the file of its settings."""
+    """Return the interpreter of a unit, its program, and the file of its settings."""
     try:
         lines = (tree.content(unit) or b"").decode("utf-8", "replace").splitlines()
     except CPUManagerError:

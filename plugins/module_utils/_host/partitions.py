@@ -57,14 +57,15 @@ class TopCgroup(NamedTuple):
 
 
 def read_partitions(hierarchy: Hierarchy) -> tuple[Partition, ...]:
-    """Those of a node; none with cgroup v1, and on kernels without them. Raises NodeError for an unreadable file."""
+    """Return those of a node; none with cgroup v1, and on kernels without them. Raises NodeError for an unreadable
+    file."""
     if hierarchy.version != 2:
         return ()
     return tuple(_partition(hierarchy, path, text) for path, text in _candidates(hierarchy))
 
 
 def _candidates(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
-    """The cgroups that are no plain members, and can take CPUs from others.
+    """Yield the cgroups that are no plain members, and can take CPUs from others.
 
     A node has thousands of cgroups. A partition further down needs exclusive CPUs, or a partition, at each step above
     it, so that most need no look.
@@ -81,12 +82,12 @@ def _candidates(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
 
 
 def owned_cpus(partitions: Iterable[Partition]) -> CPUSet:
-    """The CPUs that these have for themselves."""
+    """Return the CPUs that these have for themselves."""
     return CPUSet(cpu for part in partitions if not part.problem for cpu in part.effective or part.cpus or ())
 
 
 def usable_cpus(hierarchy: Hierarchy, roots: Iterable[str], online: CPUSet) -> CPUSet:
-    """The CPUs that containers can have. Raises NodeError for an unreadable file.
+    """Return the CPUs that containers can have. Raises NodeError for an unreadable file.
 
     roots: the cgroups of all pods. Where one of them is in a partition, or is one, its pods have the CPUs of that
     partition and no others. Everywhere, the CPUs of other partitions are no container's.
@@ -101,7 +102,7 @@ def usable_cpus(hierarchy: Hierarchy, roots: Iterable[str], online: CPUSet) -> C
 
 
 def owned_on(tree: Tree) -> CPUSet:
-    """The CPUs that all partitions of a node own; none where that cannot be read."""
+    """Return the CPUs that all partitions of a node own; none where that cannot be read."""
     try:
         return owned_cpus(read_partitions(Hierarchy(tree)))
     except (NodeError, RefusedError):
@@ -109,7 +110,7 @@ def owned_on(tree: Tree) -> CPUSet:
 
 
 def read_place(hierarchy: Hierarchy, name: str) -> TopCgroup:
-    """One cgroup right below the topmost. Raises NodeError for an unreadable file."""
+    """Return one cgroup right below the topmost. Raises NodeError for an unreadable file."""
     path = joined(hierarchy.mount, name)
     partition = _text(hierarchy, name, PARTITION)
     if partition is None:
@@ -119,7 +120,7 @@ def read_place(hierarchy: Hierarchy, name: str) -> TopCgroup:
 
 
 def why_none(hierarchy: Hierarchy) -> str:
-    """Why a node can have no partition whose CPUs nobody else takes; empty where it can.
+    """Return why a node can have no partition whose CPUs nobody else takes; empty where it can.
 
     Without cpuset.cpus.exclusive, which came with Linux 6.7, any cgroup beside it that gets one of its CPUs ends it.
     """
@@ -136,7 +137,7 @@ def why_none(hierarchy: Hierarchy) -> str:
 
 
 def pods_on(hierarchy: Hierarchy, pods: Kubepods, cpus: CPUSet) -> list[str]:
-    """The cgroups of pods, and those above and below them, that have some of these CPUs by name."""
+    """Return the cgroups of pods, and those above and below them, that have some of these CPUs by name."""
     paths = [path for root in pods.roots for path in (root, *hierarchy.cgroups(root))]
     return [path for path, has in hierarchy.cpus_of(paths).items() if has and has & cpus]
 
@@ -148,13 +149,13 @@ def _partition(hierarchy: Hierarchy, path: str, text: str) -> Partition:
 
 
 def kind_and_problem(text: str) -> tuple[str, str]:
-    """What the file of a partition says: its kind, and why the kernel takes it for none, empty where it does."""
+    """Return what the file of a partition says: its kind, and why the kernel takes it for none, empty where it does."""
     kind, invalid, reason = text.partition(_INVALID)
     return kind.strip(), (reason.strip().strip("()") or "no reason is given") if invalid else ""
 
 
 def _text(hierarchy: Hierarchy, path: str, name: str) -> str | None:
-    """A file's text; None where it, or the cgroup, is not there."""
+    """Return a file's text; None where it, or the cgroup, is not there."""
     try:
         descriptor = hierarchy.open_file(path, name, os.O_RDONLY)
         try:

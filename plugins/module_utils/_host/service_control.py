@@ -27,7 +27,7 @@ _LONGEST = 2000
 
 
 def control(service: str, action: str) -> bool:
-    """START, STOP or RESTART a service; whether there was anything to do. Raises NodeError."""
+    """Start, stop or restart a service, and return whether there was anything to do. Raises NodeError."""
     is_running = _call(service, "is-active" if _by_systemd() else "status")[0] == 0
     if action != RESTART and is_running == (action == START):
         return False
@@ -54,7 +54,7 @@ def _by_systemd() -> bool:
 
 
 def _call(service: str, action: str) -> tuple[int, str]:
-    """The exit status, and what was said last. Raises NodeError."""
+    """Return the exit status, and what was said last. Raises NodeError."""
     if _by_systemd():
         command = ["systemctl", *(["--quiet"] if action == "is-active" else []), action, service]
     elif shutil.which("rc-service"):

@@ -36,17 +36,17 @@ Escape = Callable[[str, int], Tuple[str, int]]
 
 
 def plain_escape(text: str, position: int) -> tuple[str, int]:
-    """A backslash keeps the sign behind it, whatever that is."""
+    """Return a backslash keeps the sign behind it, whatever that is."""
     return text[position : position + 1], position + 1
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a variable, as systemd splits it."""
+    """Return the words of a variable, as systemd splits it."""
     return list(words_of(text, plain_escape, strict=False))
 
 
 def words_of(text: str, escape: Escape, strict: bool) -> Iterator[str]:
-    """The words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
+    """Yield the words of a text as systemd splits it: quotes hold words together, also within one, and are taken away.
 
     Raises ValueError for a quote without its end, if `strict`.
     """
@@ -125,7 +125,8 @@ def parse_lines(text: str, long_comments: bool = True) -> Lines:
 
 
 def with_value(text: str, name: str, value: str) -> str:
-    """The file with another value of a variable, in the last line that gives it one, or else in a new line at the end.
+    """Return the file with another value of a variable, in the last line that gives it one, or else in a new line at
+    the end.
 
     value: a text without blanks, quotes and backslashes. Raises RefusedError where a quote has no end, and for what
     systemd does not read as such a file.
@@ -160,7 +161,7 @@ class _Reader:
         return sign
 
     def skip_comment(self, goes_on: bool) -> None:
-        """goes_on: whether a backslash before its end makes the next line a part of it."""
+        """Skip a comment. goes_on: whether a backslash before its end makes the next line a part of it."""
         while self.at < len(self.text):
             sign = self._take()
             if sign in _NEWLINE:
@@ -171,7 +172,7 @@ class _Reader:
         self.missing = "\n"
 
     def assignment(self, start: int) -> Assignment | None:
-        """The lines of a name and its value; None for any that has no such name."""
+        """Return the lines of a name and its value; None for any that has no such name."""
         # Whatever is first belongs to the name.
         self.at += 1
         while self.at < len(self.text) and self.text[self.at] not in "=" + _NEWLINE:
@@ -186,7 +187,7 @@ class _Reader:
         return Assignment(name, value, start, end) if NAME.fullmatch(name) else None
 
     def _value(self) -> tuple[str, int]:
-        """The value, and where its last line ends.
+        """Return the value, and where its last line ends.
 
         Quotes count at the beginning, and behind the end of another quote. Space around it does not count.
         """
@@ -218,7 +219,7 @@ class _Reader:
                 kept = kept if sign in _SPACE else len(value)
 
     def _quoted(self, quote: str) -> tuple[str, bool]:
-        """What is up to the next quote or the end, and whether there is a quote."""
+        """Return what is up to the next quote or the end, and whether there is a quote."""
         found = ""
         while True:
             sign = self._take()
@@ -289,7 +290,7 @@ class Service(NamedTuple):
 
 
 def read_service(tree: Tree, service: str) -> Service:
-    """What systemd gives a service, whose name is without its ending."""
+    """Return what systemd gives a service, whose name is without its ending."""
     command: list[str] = []
     variables: dict[str, Variable] = {}
     files: list[str] = []
@@ -381,7 +382,7 @@ def helpers_of(tree: Tree, service: str) -> list[Helper]:
 
 
 def _words_in(tree: Tree, unit: str, setting: str) -> list[str]:
-    """The units that a setting names in the section of all units."""
+    """Return the units that a setting names in the section of all units."""
     return [
         word
         for path in unit_paths(tree, unit)
@@ -392,7 +393,7 @@ def _words_in(tree: Tree, unit: str, setting: str) -> list[str]:
 
 
 def _names(tree: Tree, place: str, directory: str) -> list[str]:
-    """The names in a directory of links, which lead out of a saved node."""
+    """Return the names in a directory of links, which lead out of a saved node."""
     try:
         return tree.names("%s/%s" % (place, directory))
     except (NodeError, RefusedError):
@@ -405,7 +406,8 @@ def start_lines(tree: Tree, service: str) -> list[str]:
 
 
 def missing_files(tree: Tree, service: str) -> list[Variable]:
-    """The environment files that are not there, and without which systemd does not start a service; who names each."""
+    """Return the environment files that are not there, and without which systemd does not start a service; who names
+    each."""
     files: list[Variable] = []
     for path, name, value in settings_of(tree, service):
         if name == "EnvironmentFile" and value:
@@ -418,12 +420,12 @@ def missing_files(tree: Tree, service: str) -> list[Variable]:
 
 
 def variables_in(tree: Tree, path: str) -> dict[str, Variable]:
-    """What an environment file gives; nothing where it is not there."""
+    """Return what an environment file gives; nothing where it is not there."""
     return {name: Variable(value, path) for name, value in read_environment(_text(tree, path)).items()}
 
 
 def unit_command(tree: Tree, service: str) -> list[str]:
-    """The words of a service's command line, with its variables in place; none where no unit gives it."""
+    """Return the words of a service's command line, with its variables in place; none where no unit gives it."""
     return read_service(tree, service).command
 
 
@@ -442,7 +444,8 @@ def _in_place(command: list[str], variables: Mapping[str, Variable]) -> list[str
 
 
 def command_words(value: str) -> list[str] | None:
-    """The words of a command line, with its variables and specifiers; None where systemd does not understand it."""
+    """Return the words of a command line, with its variables and specifiers; None where systemd does not understand
+    it."""
     try:
         return list(words_of(value, _c_escape, strict=True))
     except ValueError:
@@ -450,7 +453,7 @@ def command_words(value: str) -> list[str] | None:
 
 
 def assignments_of(value: str, service: str) -> dict[str, str]:
-    """The variables of a line, up to a word that systemd does not understand."""
+    """Return the variables of a line, up to a word that systemd does not understand."""
     variables = {}
     try:
         for word in words_of(value, _strict_escape, strict=True):
@@ -463,7 +466,7 @@ def assignments_of(value: str, service: str) -> dict[str, str]:
 
 
 def _c_escape(text: str, position: int) -> tuple[str, int]:
-    """What C makes of a backslash; one that means nothing stays."""
+    """Return what C makes of a backslash; one that means nothing stays."""
     try:
         return _strict_escape(text, position)
     except ValueError:
@@ -486,14 +489,14 @@ def _strict_escape(text: str, position: int) -> tuple[str, int]:
 
 
 def resolved(word: str, service: str) -> str:
-    """A word with its specifiers in place, and its bytes as text. Source: systemd.unit(5)."""
+    """Return a word with its specifiers in place, and its bytes as text. Source: systemd.unit(5)."""
     names = {**_SPECIFIERS, "n": service + ".service", "N": service, "p": service}
     word = _SPECIFIER.sub(lambda found: names.get(found.group(1), found.group()), word)
     return word.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str, str]]:
-    """What the section of the service says, in order: the file, the setting and its value."""
+    """Yield what the section of the service says, in order: the file, the setting and its value."""
     unit = service + _END
     paths = unit_paths(tree, unit)
     for path in paths:
@@ -506,7 +509,7 @@ def settings_of(tree: Tree, service: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _text(tree: Tree, path: str) -> str:
-    """The text of a file that need not be there. A byte that is no text has a place of its own."""
+    """Return the text of a file that need not be there. A byte that is no text has a place of its own."""
     try:
         return (tree.content(path, LARGEST_OF_KUBELET) or b"").decode("utf-8", "surrogateescape")
     except (NodeError, RefusedError):
@@ -514,7 +517,7 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def _expanded_size(word: str, variables: Mapping[str, Variable]) -> int:
-    """How many signs a word has at the most with the variables in place, found out before there are so many."""
+    """Return how many signs a word has at the most with the variables in place, found out before there are so many."""
     names = [word[1:], *(name for _dollar, name, _end in _VARIABLE.findall(word))]
     return len(word) + sum(len(variables[name].value) for name in names if name in variables)
 

@@ -26,7 +26,7 @@ _PLACES = "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, 
 
 
 def check_visible(tree: Tree, interpreter: str, files: Iterable[str], hidden: Sequence[str]) -> None:
-    """Raises RefusedError where a service that does not see the hidden directories could not run a program.
+    """Raise RefusedError where a service that does not see the hidden directories could not run a program.
 
     interpreter: the Python; files: the program, and what else it takes. That of a saved node is none of this machine.
     """
@@ -45,7 +45,7 @@ def check_visible(tree: Tree, interpreter: str, files: Iterable[str], hidden: Se
 
 
 def _places(interpreter: str) -> Iterator[str]:
-    """Where a Python is. One that is hidden itself need not be run."""
+    """Yield where a Python is. One that is hidden itself need not be run."""
     yield from (interpreter, os.path.realpath(interpreter))
     for place in json.loads(run_command([interpreter, "-I", "-c", _PLACES])):
         yield from (place, os.path.realpath(place))
@@ -57,7 +57,7 @@ def _hidden(where: str, directory: str, what: str, remedy: str) -> RefusedError:
 
 
 def _above(path: str, directories: Sequence[str]) -> list[str]:
-    """Those of the directories that a path is below."""
+    """Return those of the directories that a path is below."""
     place = os.path.normpath(path) + "/"
     return [directory for directory in directories if place.startswith(directory.rstrip("/") + "/")]
 
@@ -92,12 +92,13 @@ class ConfiguredCPUs(NamedTuple):
 
 
 def has_systemd(tree: Tree) -> bool:
-    """Whether systemd runs."""
+    """Return whether systemd runs."""
     return tree.exists(_RUNS)
 
 
 def has_service(tree: Tree, service: str) -> bool:
-    """Whether systemd can start a service of this name, which may lack its ending. Templates and generated units count.
+    """Return whether systemd can start a service of this name, which may lack its ending. Templates and generated units
+    count.
 
     What is read of a kubelet's unit has fewer places: see _kubelet/distributions.py.
     """
@@ -122,17 +123,17 @@ def services_with(tree: Tree, word: str) -> list[str]:
 
 
 def unit_settings(tree: Tree, unit: str, name: str) -> list[tuple[str, str]]:
-    """What each of the files of a unit gives a setting of its own section, in order: (path, value)."""
+    """Return what each of the files of a unit gives a setting of its own section, in order: (path, value)."""
     return _values(tree, unit_paths(tree, unit), section_of(unit), name)
 
 
 def section_of(unit: str) -> str:
-    """The section of a unit that is named after its kind."""
+    """Return the section of a unit that is named after its kind."""
     return "[%s]" % unit.rpartition(".")[2].capitalize()
 
 
 def unit_paths(tree: Tree, unit: str) -> list[str]:
-    """The files of a unit, in the order in which they count."""
+    """Return the files of a unit, in the order in which they count."""
     kind = unit.rpartition(".")[2]
     paths = [path for path in ("%s/%s" % (place, unit) for place in UNIT_PLACES) if _is_there(tree, path)][:1]
     beside = [place + "/" + directory for place in UNIT_PLACES for directory in _drop_in_directories(unit)]
@@ -141,19 +142,20 @@ def unit_paths(tree: Tree, unit: str) -> list[str]:
 
 
 def manager_settings(tree: Tree, name: str) -> list[tuple[str, str]]:
-    """[(file, value)] of a setting of the manager of the system, in the order in which they count."""
+    """Return [(file, value)] of a setting of the manager of the system, in the order in which they count."""
     return _values(tree, manager_paths(tree), MANAGER_SECTION, name)
 
 
 def manager_paths(tree: Tree) -> list[str]:
-    """The files of the manager of the system, in the order in which they count."""
+    """Return the files of the manager of the system, in the order in which they count."""
     paths = [path for path in (place + "/system.conf" for place in _MANAGER_PLACES) if _is_there(tree, path)][:1]
     beside = [place + "/system.conf.d" for place in _MANAGER_PLACES]
     return [*paths, *_drop_ins(tree, beside)]
 
 
 def merged_cpus(values: list[tuple[str, str]]) -> ConfiguredCPUs | None:
-    """What lists of CPUs in several places are together; None for none. An empty one takes back all before it."""
+    """Return what lists of CPUs in several places are together; None for none. An empty one takes back all before
+    it."""
     found: ConfiguredCPUs | None = None
     for path, value in values:
         words = value.replace(",", " ").replace('"', " ").replace("'", " ").split()
@@ -174,7 +176,7 @@ def merged_cpus(values: list[tuple[str, str]]) -> ConfiguredCPUs | None:
 
 
 def _drop_in_directories(unit: str) -> Iterator[str]:
-    """Of a-b.slice: a-b.slice.d and a-.slice.d."""
+    """Yield the directories of drop-ins; for a-b.slice: a-b.slice.d and a-.slice.d."""
     yield unit + ".d"
     stem, _dot, kind = unit.rpartition(".")
     while "-" in stem[:-1].strip("-"):
@@ -183,7 +185,7 @@ def _drop_in_directories(unit: str) -> Iterator[str]:
 
 
 def _drop_ins(tree: Tree, directories: list[str]) -> list[str]:
-    """The drop-in files of all directories by their names; of one name that in the first directory."""
+    """Return the drop-in files of all directories by their names; of one name that in the first directory."""
     found: dict[str, str] = {}
     for directory in directories:
         try:
@@ -208,7 +210,7 @@ def _values(tree: Tree, paths: list[str], section: str, name: str) -> list[tuple
 
 
 def _text(tree: Tree, path: str) -> str:
-    """One that is masked is a link to a device, and says nothing."""
+    """Return one that is masked is a link to a device, and says nothing."""
     try:
         return tree.read_bytes(path).decode("utf-8", "surrogateescape")
     except (NodeError, RefusedError):
@@ -216,7 +218,7 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def settings_in(text: str, section: str) -> Iterator[tuple[str, str]]:
-    """What one file says in a section, such as "[Service]", in order."""
+    """Yield what one file says in a section, such as "[Service]", in order."""
     found = ""
     for line in _lines(text):
         name, equals, value = line.partition("=")
@@ -227,7 +229,7 @@ def settings_in(text: str, section: str) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a unit, each with those in which it goes on. A comment may stand between them."""
+    """Yield the lines of a unit, each with those in which it goes on. A comment may stand between them."""
     begun = ""
     for line in text.replace("\r\n", "\n").split("\n"):
         if line.lstrip().startswith(_COMMENT):

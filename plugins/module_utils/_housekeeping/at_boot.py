@@ -78,7 +78,7 @@ class AtBoot(NamedTuple):
 
 
 def boot_files(at_boot: AtBoot, layers: Sequence[str]) -> tuple[list[WantedFile], Mapping[str, str]]:
-    """The program and its services for these layers, and the links by which systemd starts those.
+    """Return the program and its services for these layers, and the links by which systemd starts those.
 
     What takes more power is in a service of its own, where it is wished at all.
     """
@@ -144,7 +144,7 @@ class Change(NamedTuple):
 
 
 def slice_files(own: OwnCPUs, at_boot: bool) -> tuple[list[WantedFile], Mapping[str, str]]:
-    """The unit of the slice, and with at_boot the link by which systemd starts it."""
+    """Return the unit of the slice, and with at_boot the link by which systemd starts it."""
     path = "%s/%s" % (UNIT_DIRECTORY, own.slice)
     content = _SLICE.format(service=UNIT, cpus=own.cpus).encode("ascii")
     return [WantedFile(PARTITION, path, content)], {_LINK % own.slice: path} if at_boot else {}
@@ -153,7 +153,7 @@ def slice_files(own: OwnCPUs, at_boot: bool) -> tuple[list[WantedFile], Mapping[
 def change_partition(
     places: Mapping[str, TopCgroup], made: Sequence[str], own: OwnCPUs | None, online: CPUSet, runs: bool
 ) -> Change:
-    """What brings the slices that were made, and the one that is wanted, to what is wanted.
+    """Return what brings the slices that were made, and the one that is wanted, to what is wanted.
 
     places: each of them as it is. runs: whether a slice that is not there is started meanwhile.
     """
@@ -184,7 +184,7 @@ def change_partition(
 
 
 def change_after_boot(place: TopCgroup, own: OwnCPUs) -> Change:
-    """What brings one slice to what is wanted after a boot, whether systemd has started it or not."""
+    """Return what brings one slice to what is wanted after a boot, whether systemd has started it or not."""
     if place.is_there:
         return change_partition({own.slice: place}, (), own, CPUSet(), runs=False)
     what = "%s: systemd has not started this slice, so CPUs %s are nobody's own" % (place.path, own.cpus)
@@ -192,12 +192,12 @@ def change_after_boot(place: TopCgroup, own: OwnCPUs) -> Change:
 
 
 def is_of_slice(command: Sequence[str]) -> bool:
-    """Whether a command starts or stops a slice."""
+    """Return whether a command starts or stops a slice."""
     return tuple(command[:2]) in (_START, _STOP)
 
 
 def is_as_wanted(place: TopCgroup, own: OwnCPUs) -> bool:
-    """Whether a slice is the partition that is wanted, and the kernel takes it for one."""
+    """Return whether a slice is the partition that is wanted, and the kernel takes it for one."""
     cpus = str(own.cpus)
     return (place.cpus, place.exclusive, place.partition) == (cpus, cpus, own.kind)
 

@@ -93,7 +93,7 @@ class HousekeepingResult(NamedTuple):
     commands: Sequence[tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as the module returns it."""
+        """Return plain data, as the module returns it."""
         changes = [change_of(step) for step in self.steps]
         return {
             "changes": [change for change in changes if change is not None],
@@ -125,7 +125,7 @@ def after_boot(tree: Tree, part: str = "") -> HousekeepingResult | None:
 
 
 def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> list[KernelSetting]:
-    """The settings of these layers, also of slices that systemd makes later."""
+    """Return the settings of these layers, also of slices that systemd makes later."""
     chosen = set(layers)
     found: list[KernelSetting] = []
     for layer, read in (
@@ -145,7 +145,7 @@ def read_settings(tree: Tree, layers: Iterable[str], cgroup_root: str = "") -> l
 
 
 def online_cpus(tree: Tree) -> CPUSet:
-    """The CPUs of a node that are online. Raises NodeError."""
+    """Return the CPUs of a node that are online. Raises NodeError."""
     try:
         text = tree.read_value(_ONLINE)
         online = CPUSet.parse(text or "")
@@ -157,7 +157,7 @@ def online_cpus(tree: Tree) -> CPUSet:
 
 
 def read(tree: Tree, wish: HousekeepingWish, journal: HousekeepingJournal | None) -> FoundHost:
-    """What a plan is made of, without the files that may be written. Raises NodeError."""
+    """Return what a plan is made of, without the files that may be written. Raises NodeError."""
     values = {} if journal is None else journal.values
     layers = {*wish.layers, *(saved.layer for saved in values.values())}
     own = () if wish.partition is None else (wish.partition.slice,)
@@ -184,7 +184,7 @@ def read(tree: Tree, wish: HousekeepingWish, journal: HousekeepingJournal | None
 
 
 def read_places(tree: Tree, slices: Sequence[str]) -> dict[str, TopCgroup]:
-    """These slices as they are. Raises NodeError."""
+    """Return these slices as they are. Raises NodeError."""
     if not slices:
         return {}
     hierarchy = Hierarchy(tree)
@@ -199,7 +199,7 @@ def _text(tree: Tree, path: str) -> str | None:
 
 
 def with_files(tree: Tree, found: FoundHost, wanted: WantedHost, journal: HousekeepingJournal | None) -> FoundHost:
-    """What was found, with the files that are wanted. Raises NodeError for one that cannot be read."""
+    """Return what was found, with the files that are wanted. Raises NodeError for one that cannot be read."""
     kept = {} if journal is None else journal.files
     links = {} if journal is None else journal.links
     paths = dict.fromkeys([*(file.path for file in wanted.files), *kept])
@@ -217,7 +217,7 @@ def with_files(tree: Tree, found: FoundHost, wanted: WantedHost, journal: Housek
 
 
 def _target(tree: Tree, path: str) -> str | None:
-    """Where a link leads to; empty for what is no link."""
+    """Return where a link leads to; empty for what is no link."""
     here = os.path.join(tree.path(os.path.dirname(path)), os.path.basename(path))
     try:
         return os.readlink(here)
@@ -290,7 +290,7 @@ def _refused_notes(names: Mapping[str, Sequence[str]], is_end: bool) -> list[str
 
 
 def _check_writable(tree: Tree, plan: HousekeepingPlan) -> None:
-    """Raises what would keep the plan from being carried out, before anything is written."""
+    """Raise what would keep the plan from being carried out, before anything is written."""
     sizes = [len(text_of(journal)) for journal in (plan.journal, plan.final) if journal is not None]
     errors = [why_not_writable(tree.path(PATH), sizes)]
     for step in plan.steps:
@@ -345,7 +345,7 @@ def set_value(tree: Tree, step: ValueStep) -> str | None:
 
 
 def _set_partition(tree: Tree, step: ValueStep) -> str | None:
-    """As set_value(), where the partition was asked for, so that a refusal is an error. Raises NodeError."""
+    """Do what set_value() does, where the partition was asked for, so that a refusal is an error. Raises NodeError."""
     problem = set_value(tree, step)
     if problem is None or (not problem and step.after in ("", MEMBER)):
         return problem

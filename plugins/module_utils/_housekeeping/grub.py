@@ -45,7 +45,8 @@ class ShellValue(NamedTuple):
 
 
 def read_assignments(text: str, path: str, before: dict[str, ShellValue]) -> dict[str, ShellValue]:
-    """The variables after a file was read, with those before it. Raises RefusedError, which names file and line."""
+    """Return the variables after a file was read, with those before it. Raises RefusedError, which names file and
+    line."""
     return _Reader(text, path, before).variables()
 
 
@@ -80,7 +81,7 @@ class _Reader:
         return False
 
     def _statement(self) -> None:
-        """Assignments up to the end of a command; with a command after them they are not the shell's own."""
+        """Read assignments up to the end of a command; with a command after them they are not the shell's own."""
         if self._peek() == ";":
             raise self._refused("is not understood")
         found: dict[str, ShellValue] = {}
@@ -137,7 +138,7 @@ class _Reader:
         return ShellValue("".join(pieces), is_sure, where)
 
     def _until(self, end: str) -> str:
-        """What is up to the next `end`, which is passed."""
+        """Return what is up to the next `end`, which is passed."""
         stop = self._text.find(end, self._at + 1)
         if stop < 0:
             raise self._refused("has a quote without its end")
@@ -256,7 +257,7 @@ _BLOCK = re.compile(
 
 
 def find_grub(tree: Tree) -> Loader | None:
-    """GRUB, where its program and what that has made are there."""
+    """Return GRUB, where its program and what that has made are there."""
     program = first_program(tree, _PROGRAMS)
     results = _results(tree)
     # Where entries are in files of their own, GRUB's file has none.
@@ -268,13 +269,14 @@ def find_grub(tree: Tree) -> Loader | None:
 
 
 def _results(tree: Tree) -> list[str]:
-    """The files that GRUB reads and its program makes: beside them there may be a short one that leads to them."""
+    """Return the files that GRUB reads and its program makes: beside them there may be a short one that leads to
+    them."""
     paths = [*_CONFIGURATIONS, *("%s/%s/grub.cfg" % (_EFI, name) for name in tree.names(_EFI))]
     return [path for path in paths if _MADE in (text_at(tree, path) or "")]
 
 
 def configured_line(tree: Tree, loader: Loader) -> ConfiguredLine:
-    """What the first entry has, which is the default one but where somebody has chosen another."""
+    """Return what the first entry has, which is the default one but where somebody has chosen another."""
     where = loader.results[0]
     text = text_at(tree, where) or ""
     line = _LINE.search(text)
@@ -295,7 +297,7 @@ def _saved_entry(tree: Tree, configuration: str) -> str:
 
 
 def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[FileChange]:
-    """The one change that writes the arguments, or for None takes them out. Raises RefusedError."""
+    """Return the one change that writes the arguments, or for None takes them out. Raises RefusedError."""
     before = text_at(tree, loader.file)
     after = _without(loader, before)
     if arguments is not None:
@@ -316,7 +318,8 @@ def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) ->
 def commands(
     tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
 ) -> list[list[str]]:
-    """What makes GRUB's own file of what changes() gives; nothing where that has it already and nothing is pending."""
+    """Return what makes GRUB's own file of what changes() gives; nothing where that has it already and nothing is
+    pending."""
     wanted = ""
     if arguments is not None:
         others = _line_of_others(tree, loader, _without(loader, text_at(tree, loader.file)))
@@ -339,7 +342,7 @@ def _assignment(wanted: str) -> str:
 
 
 def _has_block(text: str, wanted: str) -> bool:
-    """Whether a file has this already, also where somebody has added lines after it."""
+    """Return whether a file has this already, also where somebody has added lines after it."""
     return text == _HEAD + _assignment(wanted) or _assignment(wanted) + _END in text
 
 
@@ -355,7 +358,7 @@ def _with(loader: Loader, without: str | None, wanted: str) -> str:
 
 
 def _without(loader: Loader, text: str | None) -> str | None:
-    """The content of the file as it was before it was written here."""
+    """Return the content of the file as it was before it was written here."""
     if text is None or loader.file == OWN:
         return None
     is_new = False
@@ -375,7 +378,7 @@ def _without(loader: Loader, text: str | None) -> str | None:
 
 
 def _values(tree: Tree, loader: Loader, text: str | None) -> dict[str, ShellValue]:
-    """The variables, with the loader's file as it is given here."""
+    """Return the variables, with the loader's file as it is given here."""
     values: dict[str, ShellValue] = {}
     paths = [DEFAULTS]
     if loader.file == OWN:
@@ -390,7 +393,7 @@ def _values(tree: Tree, loader: Loader, text: str | None) -> dict[str, ShellValu
 
 
 def _line_of_others(tree: Tree, loader: Loader, text: str | None) -> str:
-    """What GRUB's program makes of these files. Raises RefusedError where that is not known."""
+    """Return what GRUB's program makes of these files. Raises RefusedError where that is not known."""
     values = _values(tree, loader, text)
     found = [values[name] for name in _VARIABLES if name in values]
     for value in found:
@@ -400,7 +403,7 @@ def _line_of_others(tree: Tree, loader: Loader, text: str | None) -> str:
 
 
 def _lost(tree: Tree, loader: Loader, text: str, wanted: str) -> RefusedError | None:
-    """What is wrong where a later line takes away again what a file adds."""
+    """Return what is wrong where a later line takes away again what a file adds."""
     value = _values(tree, loader, text).get(_VARIABLES[0])
     if value is not None and value.is_sure and block_on(parse_line(value.text)) == wanted:
         return None

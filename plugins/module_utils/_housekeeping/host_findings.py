@@ -91,7 +91,7 @@ class HostCPUs(NamedTuple):
     exclude_slices: Collection[str] = ()
 
     def wanted(self, setting: KernelSetting) -> CPUSet | None:
-        """Which CPUs a setting is to have; None where it may stay as it is, or cannot be judged."""
+        """Return which CPUs a setting is to have; None where it may stay as it is, or cannot be judged."""
         # Where nobody wishes otherwise, it may look for lockups everywhere.
         is_free = setting.layer == WATCHDOG and WATCHDOG not in self.layers
         is_excluded = setting.layer == SLICES and setting.name in self.exclude_slices
@@ -100,12 +100,12 @@ class HostCPUs(NamedTuple):
         return wanted_cpus(setting, self.kept, self.online)
 
     def holds(self, configured: ConfiguredCPUs | None) -> bool:
-        """Whether what files give a unit is within the reserved CPUs."""
+        """Return whether what files give a unit is within the reserved CPUs."""
         cpus = None if configured is None else configured.cpus
         return cpus is not None and cpus & self.online <= self.kept
 
     def is_elsewhere(self, setting: KernelSetting) -> bool:
-        """Whether the work of a setting may be done on other CPUs."""
+        """Return whether the work of a setting may be done on other CPUs."""
         if self.wanted(setting) is None:
             return False
         # What the kernel makes of it counts where nobody but itself can change that.
@@ -117,7 +117,7 @@ class HostCPUs(NamedTuple):
 def layer_findings(
     settings: Sequence[KernelSetting], reserved: HostCPUs, managed: CPUSet = CPUSet()
 ) -> list[dict[str, str]]:
-    """For each layer a finding on the settings that may be changed, and one on interrupts that may not.
+    """Return for each layer a finding on the settings that may be changed, and one on interrupts that may not.
 
     managed: the CPUs for which the kernel was booted with managed_irq.
     """
@@ -148,7 +148,8 @@ def layer_findings(
 
 
 def _on_slices(settings: Sequence[KernelSetting], reserved: HostCPUs) -> str:
-    """What to know of slices before the role changes them: some are no units, and some have CPUs for a purpose."""
+    """Return what to know of slices before the role changes them: some are no units, and some have CPUs for a
+    purpose."""
     others = [setting.name for setting in settings if not setting.name.endswith(UNITS)]
     fenced = [setting.name for setting in settings if setting.cpus and setting.cpus.isdisjoint(reserved.kept)]
     text = ""
@@ -168,7 +169,7 @@ def _on_slices(settings: Sequence[KernelSetting], reserved: HostCPUs) -> str:
 def manager_findings(
     affinity: CPUSet | None, reserved: HostCPUs, configured: ConfiguredCPUs | None = None
 ) -> list[dict[str, str]]:
-    """Where the cgroups of services have no CPUs of their own, or this layer is wished.
+    """Return where the cgroups of services have no CPUs of their own, or this layer is wished.
 
     affinity: that of the first process. configured: what the files of systemd give it.
     """
@@ -191,8 +192,8 @@ def manager_findings(
 def irqbalance_findings(
     irqbalance: Irqbalance | None, isolated: CPUSet, reserved: HostCPUs, beside_crio: bool = False
 ) -> list[dict[str, str]]:
-    """isolated: the CPUs that it leaves alone where nothing is configured. beside_crio: whether CRI-O writes its file,
-    too."""
+    """Return the finding on irqbalance, if there is one. isolated: the CPUs that it leaves alone where nothing is
+    configured. beside_crio: whether CRI-O writes its file, too."""
     if irqbalance is None or not irqbalance.is_running or irqbalance.problem:
         return []
     banned = isolated if irqbalance.banned is None else irqbalance.banned
@@ -215,7 +216,7 @@ def irqbalance_findings(
 
 
 def tuned_findings(tuned: Tuned, reserved: HostCPUs) -> list[dict[str, str]]:
-    """Where tuned, which is active, sets its layers for other CPUs than those that are not reserved."""
+    """Return where tuned, which is active, sets its layers for other CPUs than those that are not reserved."""
     others = reserved.online - reserved.kept
     isolated = tuned.isolated
     wanted = "tuned isolates CPUs %s" % others
@@ -238,7 +239,7 @@ def lasting_findings(
     reserved: HostCPUs,
     later: Iterable[KernelSetting] = (),
 ) -> list[dict[str, str]]:
-    """Slices that have their CPUs until systemd makes them anew.
+    """Return slices that have their CPUs until systemd makes them anew.
 
     configured: by the names of units. later: slices that are not there, with what their files will give them.
     """
@@ -259,7 +260,7 @@ def lasting_findings(
 
 
 def partition_findings(partitions: Sequence[Partition]) -> list[dict[str, str]]:
-    """One on the cgroups that are to be partitions, and that the kernel does not take for any."""
+    """Return one on the cgroups that are to be partitions, and that the kernel does not take for any."""
     broken = ["%s (%s)" % (shown(os.fsencode(part.path)), part.problem) for part in partitions if part.problem]
     if not broken:
         return []

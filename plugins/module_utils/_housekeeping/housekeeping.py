@@ -100,7 +100,8 @@ class KernelLine(NamedTuple):
 
 
 def reserved_cpus(node: Node, given: CPUSet | None) -> CPUSet:
-    """The CPUs that are given, else those that the kubelet reserves. Raises NodeError, RefusedError for neither."""
+    """Return the CPUs that are given, else those that the kubelet reserves. Raises NodeError, RefusedError for
+    neither."""
     if given is not None:
         return given
     configuration = node.needed_configuration()
@@ -124,7 +125,7 @@ def own_cpus(
     made: Sequence[str],
     owners: Sequence[Owner] = (),
 ) -> OwnCPUs:
-    """A partition that can be, of CPUs that no pod may use.
+    """Return a partition that can be, of CPUs that no pod may use.
 
     made: the slices that were made for one before. owners: who manages CPUs on the node.
 
@@ -174,7 +175,7 @@ def own_cpus(
 def _check_kubelet(
     node: Node, configuration: Configuration | None, cpus: CPUSet, refusal: Callable[[str, str], RefusedError]
 ) -> None:
-    """Raises RefusedError where the kubelet's static policy gives some of these CPUs to pods."""
+    """Raise RefusedError where the kubelet's static policy gives some of these CPUs to pods."""
     if configuration is None or configuration.given(("cpuManagerPolicy",)).value != "static":
         return
     # Imported here: it is much, and hardly any node has a partition.
@@ -193,7 +194,7 @@ def _check_kubelet(
 
 
 def _check_reconcile(tree: Tree, owners: Sequence[Owner], refusal: Callable[[str, str], RefusedError]) -> None:
-    """Raises RefusedError where our own program gives CPUs out: its shared pool has reserved CPUs, too."""
+    """Raise RefusedError where our own program gives CPUs out: its shared pool has reserved CPUs, too."""
     policy = giving_policy(tree) if any(owner.id == RECONCILE and owner.is_active for owner in owners) else ""
     if policy:
         raise refusal(
@@ -212,7 +213,7 @@ def kernel_line(
     has_shared_pool: bool,
     is_written: bool,
 ) -> KernelLine:
-    """What the kernel is to be booted with. is_written: or it is only shown.
+    """Return what the kernel is to be booted with. is_written: or it is only shown.
 
     Raises InputError, RefusedError for what cannot be wanted, and for a node whose command line is not written here.
     """
@@ -246,7 +247,7 @@ def kernel_line(
 
 
 def waits_for_boot(tree: Tree, reserved: CPUSet) -> list[str]:
-    """Why systemd's own affinity is not what its files say, which it reads when it starts."""
+    """Return why systemd's own affinity is not what its files say, which it reads when it starts."""
     try:
         content = tree.content("/proc/1/status") or b""
     except CPUManagerError:
@@ -263,7 +264,7 @@ def waits_for_boot(tree: Tree, reserved: CPUSet) -> list[str]:
 
 
 def still_booted(tree: Tree, kept: Collection[str] = ()) -> list[str]:
-    """Why a node has to be booted: the arguments of ours that its kernel has, without those that are kept."""
+    """Return why a node has to be booted: the arguments of ours that its kernel has, without those that are kept."""
     try:
         words = split_words(parse_line(tree.read_value(_COMMAND_LINE) or ""))[1]
     except NodeError:
@@ -297,7 +298,7 @@ class Extras(NamedTuple):
 
 
 def possible_cpus(tree: Tree, online: CPUSet) -> CPUSet:
-    """All CPUs that can ever be online."""
+    """Return all CPUs that can ever be online."""
     try:
         return CPUSet.parse(tree.read_value(_POSSIBLE) or "") | online
     except (InputError, NodeError):
@@ -305,7 +306,7 @@ def possible_cpus(tree: Tree, online: CPUSet) -> CPUSet:
 
 
 def runs_systemd(tree: Tree) -> bool:
-    """Whether systemd is there to be told of changes."""
+    """Return whether systemd is there to be told of changes."""
     return tree.live and os.path.isdir(_SYSTEMD)
 
 
@@ -317,7 +318,8 @@ def wanted_of(
     journal: HousekeepingJournal | None,
     notes: list[str],
 ) -> WantedHost:
-    """What a node is to be. Raises NodeError for a file that cannot be read, RefusedError for one that is broken."""
+    """Return what a node is to be. Raises NodeError for a file that cannot be read, RefusedError for one that is
+    broken."""
     kept: Mapping[str, KeptFile] = {} if journal is None else journal.files
     files: list[WantedFile] = []
     words: list[tuple[str, ...]] = []
@@ -348,12 +350,12 @@ def wanted_of(
 
 
 def _had_line(journal: HousekeepingJournal | None) -> bool:
-    """Whether the kernel's command line was written, or is still to be made of its files."""
+    """Return whether the kernel's command line was written, or is still to be made of its files."""
     return journal is not None and (KERNEL_LINE in journal.wish.layers or LOAD in journal.pending)
 
 
 def _not_there(wish: HousekeepingWish, found: FoundHost) -> list[str]:
-    """What is excluded and cannot be; a name may be misspelled."""
+    """Return what is excluded and cannot be; a name may be misspelled."""
     there = {setting.name for setting in found.settings if setting.layer == SLICES}
     missing = [name for name in wish.exclude_slices if name not in there]
     where = option("exclude_slices")
@@ -363,19 +365,20 @@ def _not_there(wish: HousekeepingWish, found: FoundHost) -> list[str]:
 def loader_commands(
     tree: Tree, arguments: Sequence[Argument] | None, journal: HousekeepingJournal | None
 ) -> list[tuple[str, ...]]:
-    """What makes a change of the kernel's command line count; None takes ours out."""
+    """Return what makes a change of the kernel's command line count; None takes ours out."""
     is_pending = journal is not None and LOAD in journal.pending
     return [tuple(command) for command in commands(tree, find_loader(tree), arguments, is_pending)]
 
 
 def unit_of(setting: KernelSetting) -> str:
-    """The unit of systemd whose cgroup a setting is of; empty where it is none by its name."""
+    """Return the unit of systemd whose cgroup a setting is of; empty where it is none by its name."""
     unit = posixpath.basename(posixpath.dirname(setting.path))
     return unit if posixpath.splitext(unit)[1] in _SECTIONS else ""
 
 
 def _drop_ins(wish: HousekeepingWish, found: FoundHost, journal: HousekeepingJournal | None) -> list[WantedFile]:
-    """One for each unit that is to be limited, also where it is not there yet, and for each that was and is gone."""
+    """Return one for each unit that is to be limited, also where it is not there yet, and for each that was and is
+    gone."""
     units = []
     for setting in found.settings:
         if setting.layer != SLICES or setting.problem or setting.name in wish.exclude_slices:
@@ -395,7 +398,7 @@ def _drop_ins(wish: HousekeepingWish, found: FoundHost, journal: HousekeepingJou
 
 
 def _overridden(tree: Tree, wish: HousekeepingWish, found: FoundHost, files: Sequence[WantedFile]) -> Iterator[str]:
-    """A note on each unit to which a later file gives other CPUs, as systemd will do when it reads its files."""
+    """Yield a note on each unit to which a later file gives other CPUs, as systemd will do when it reads its files."""
     overlaid = OverlaidTree(tree, {file.path: file.content for file in files})
     for file in files:
         unit = posixpath.basename(posixpath.dirname(file.path))[: -len(".d")]
@@ -449,7 +452,7 @@ def _tuned(
 
 
 def _kernel_line(tree: Tree, arguments: Sequence[Argument] | None) -> list[WantedFile]:
-    """The loader's file; what is not wanted any more is put back as it was, or by its own marks."""
+    """Return the loader's file; what is not wanted any more is put back as it was, or by its own marks."""
     if arguments is None:
         return []
     loader = find_loader(tree)
@@ -469,7 +472,7 @@ def _kernel_line(tree: Tree, arguments: Sequence[Argument] | None) -> list[Wante
 
 
 def differences(answer: HousekeepingResult) -> list[tuple[str, str, str]]:
-    """What it is of, what it held before, and what it holds now."""
+    """Return what it is of, what it held before, and what it holds now."""
     found: list[tuple[str, str, str]] = []
     layers = dict.fromkeys(step.layer for step in answer.steps if isinstance(step, ValueStep))
     for layer in layers:
@@ -509,7 +512,7 @@ def _text(content: bytes | None) -> str:
 
 
 def needs_of(commands: Iterable[tuple[str, ...]]) -> dict[str, Any]:
-    """Commands that are left to others, as the module returns them."""
+    """Return commands that are left to others, as the module returns them."""
     words = list(commands)
     others = [list(command) for command in words if not has_place(command)]
     return {
@@ -548,7 +551,8 @@ def _present(tree: Tree, wish: HousekeepingWish, extras: Extras, act: bool, run:
 
 
 def _left_by_tuned(tree: Tree, tuned: Tuned, wish: HousekeepingWish, found: FoundHost) -> Sequence[str]:
-    """Notes on what tuned has not brought in line. The journal remembers what nobody can move, until the next boot."""
+    """Return notes on what tuned has not brought in line. The journal remembers what nobody can move, until the next
+    boot."""
     journal = read_journal(tree)
     is_this_boot = journal is not None and journal.boot_id == found.boot_id
     before = journal.refused if journal is not None and is_this_boot else {}
@@ -580,7 +584,7 @@ def _absent(tree: Tree, act: bool, manage: bool, run: Run | None) -> Housekeepin
 
 
 def _runner(tree: Tree, run: Run | None) -> Run:
-    """What runs the commands of a plan. What does not run needs no restart, and its unit may be gone."""
+    """Return what runs the commands of a plan. What does not run needs no restart, and its unit may be gone."""
 
     def call(words: Sequence[str]) -> str:
         if words == RESTART_IRQBALANCE:

@@ -111,7 +111,8 @@ class BootTerms(NamedTuple):
 
 
 def read_boot(tree: Tree, terms: BootTerms, unmeasured: str) -> Boot:
-    """unmeasured: the check of a note on what cannot be read."""
+    """Compare the kernel's command line, as booted and as configured, with the wish. unmeasured: the check of a note
+    on what cannot be read."""
     notes: list[str] = []
     try:
         booted = tree.read_value(_BOOTED) or ""
@@ -164,7 +165,7 @@ def read_boot(tree: Tree, terms: BootTerms, unmeasured: str) -> Boot:
 
 
 def _wanted(terms: BootTerms) -> Sequence[Argument]:
-    """The arguments that were written, else those that would be by default."""
+    """Return the arguments that were written, else those that would be by default."""
     from .._host.kernel_line import Argument, default_features, wanted_arguments
 
     if terms.written:
@@ -201,7 +202,7 @@ _MOST_SHOWN = 5
 
 
 def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
-    """What each layer of the host has, and is to have; see the module housekeeping_info for the shape.
+    """Return what each layer of the host has, and is to have; see the module housekeeping_info for the shape.
 
     reserved: the CPUs for the host; None for those that the kubelet is configured to reserve. Raises NodeError where
     reading takes more rights.
@@ -300,7 +301,7 @@ def housekeeping(node: Node, reserved: CPUSet | None) -> dict[str, Any]:
 
 
 def _lost_affinity(affinity: CPUSet | None, manager: ConfiguredCPUs | None) -> list[str]:
-    """Where the first process, which does not change its own, has more CPUs than systemd was to give it."""
+    """Return where the first process, which does not change its own, has more CPUs than systemd was to give it."""
     if affinity is None or manager is None or manager.cpus is None or not affinity - manager.cpus:
         return []
     text = (
@@ -311,7 +312,7 @@ def _lost_affinity(affinity: CPUSet | None, manager: ConfiguredCPUs | None) -> l
 
 
 def _managed(tree: Tree) -> CPUSet:
-    """The CPUs for which the kernel was booted with managed_irq."""
+    """Return the CPUs for which the kernel was booted with managed_irq."""
     line = text_at(tree, _BOOTED)
     if "managed_irq" not in line:
         return CPUSet()
@@ -331,7 +332,7 @@ def _disputes(owners: Sequence[Owner]) -> Sequence[Contradiction]:
 
 
 def _last_run(tree: Tree, notes: list[str]) -> LastRun | None:
-    """What the role housekeeping was to bring this node to; None where it was not here."""
+    """Return what the role housekeeping was to bring this node to; None where it was not here."""
     try:
         if not tree.exists(HOUSEKEEPING, follow=False):
             return None
@@ -351,7 +352,7 @@ def _reservation(
     last_run: LastRun | None,
     notes: list[str],
 ) -> HostReservation:
-    """What the kubelet is configured to reserve, else what the role housekeeping was given."""
+    """Return what the kubelet is configured to reserve, else what the role housekeeping was given."""
     found = _kubelet_reservation(node, configuration, problem, notes)
     if found.cpus or last_run is None:
         return found
@@ -386,7 +387,8 @@ def _hierarchy(node: Node, notes: list[str]) -> Hierarchy | None:
 def _slices(
     hierarchy: Hierarchy | None, cgroup_root: str, last_run: LastRun | None, notes: list[str]
 ) -> tuple[list[KernelSetting], list[KernelSetting]]:
-    """The slices of the host, and those that systemd makes later, where these are to keep to the reserved CPUs."""
+    """Return the slices of the host, and those that systemd makes later, where these are to keep to the reserved
+    CPUs."""
     if hierarchy is None:
         return [], []
     try:
@@ -402,7 +404,8 @@ def _slices(
 
 
 def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Sequence[Partition] | None]:
-    """The isolated CPUs, None where the kernel does not show them, and the partitions, None where they are unknown."""
+    """Return the isolated CPUs, None where the kernel does not show them, and the partitions, None where they are
+    unknown."""
     isolated = read_cpus(hierarchy.tree, "%s/%s" % (hierarchy.mount, ISOLATED))
     try:
         return None if isolated is None else str(isolated), read_partitions(hierarchy)
@@ -412,7 +415,7 @@ def _partitions(hierarchy: Hierarchy, notes: list[str]) -> tuple[str | None, Seq
 
 
 def _shown_partitions(isolated: str | None, partitions: Sequence[Partition]) -> dict[str, Any] | None:
-    """None where the kernel shows none."""
+    """Return None where the kernel shows none."""
     if isolated is None and not partitions:
         return None
     cgroups = [
@@ -428,7 +431,7 @@ def _shown_partitions(isolated: str | None, partitions: Sequence[Partition]) -> 
 
 
 def _affinity(tree: Tree) -> CPUSet | None:
-    """The CPUs that the first process may use; None where that is not known."""
+    """Return the CPUs that the first process may use; None where that is not known."""
     try:
         for line in (tree.content(_FIRST_PROCESS) or b"").decode("ascii", "replace").splitlines():
             if line.startswith("Cpus_allowed_list:"):
@@ -439,14 +442,14 @@ def _affinity(tree: Tree) -> CPUSet | None:
 
 
 def _active_tuned(tree: Tree, owners: Sequence[Owner]) -> Tuned | None:
-    """What tuned is set to; None where it does not run, or isolates nothing."""
+    """Return what tuned is set to; None where it does not run, or isolates nothing."""
     if not any(owner.id == TUNED and owner.is_active for owner in owners):
         return None
     return read_tuned(tree)
 
 
 def _with_wishes(chosen: HostCPUs | None, last_run: LastRun | None, tuned: Tuned | None) -> HostCPUs | None:
-    """With what the role housekeeping was to bring here, and with what it has left to tuned."""
+    """Return the CPUs with what the role housekeeping was to bring here, and with what it has left to tuned."""
     if chosen is None or last_run is None:
         return chosen
     layers = last_run.wish.layers
@@ -456,7 +459,8 @@ def _with_wishes(chosen: HostCPUs | None, last_run: LastRun | None, tuned: Tuned
 
 
 def _with_tuned(findings: list[dict[str, str]], tuned: Tuned | None, reserved: HostCPUs) -> list[dict[str, str]]:
-    """With what tuned is set to. Where the role has given it its CPUs, it has to bring its own layers in line."""
+    """Return the findings, and those on what tuned is set to. Where the role has given it its CPUs, it has to bring
+    its own layers in line."""
     if tuned is None:
         return findings
     if TUNED in reserved.layers:
@@ -469,7 +473,7 @@ def _with_tuned(findings: list[dict[str, str]], tuned: Tuned | None, reserved: H
 
 
 def _isolated(tree: Tree) -> dict[str, CPUSet]:
-    """The CPUs that the running kernel was booted to isolate."""
+    """Return the CPUs that the running kernel was booted to isolate."""
     # A kernel that could and does not says "(null)".
     return {name: read_cpus(tree, _CPU + name) or CPUSet() for name in ("isolated", "nohz_full")}
 
@@ -487,7 +491,7 @@ def _unreadable(settings: Sequence[KernelSetting]) -> list[str]:
 
 
 def _is_shown(setting: KernelSetting) -> bool:
-    """Not the many queues of devices whose packets stay where they are."""
+    """Return whether a setting is shown, unlike the many queues of devices whose packets stay where they are."""
     return setting.layer != RPS or bool(setting.cpus) or bool(setting.problem)
 
 
@@ -510,7 +514,7 @@ def _wanted_of_systemd(
     reserved: HostCPUs | None,
     has_manager: bool,
 ) -> dict[str, Any]:
-    """What the files of systemd are to say; None where they may stay as they are."""
+    """Return what the files of systemd are to say; None where they may stay as they are."""
 
     def wanted(found: ConfiguredCPUs | None, is_free: bool) -> str | None:
         return None if reserved is None or is_free or reserved.holds(found) else str(reserved.kept)

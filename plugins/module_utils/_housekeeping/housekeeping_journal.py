@@ -54,7 +54,7 @@ def locked(tree: Tree, patience: float = PATIENCE, sleep: Sleep = time.sleep) ->
 
 
 def _taken(here: str, patience: float, sleep: Sleep) -> int | None:
-    """The directory, locked; None where the run that had it has removed it."""
+    """Return the directory, locked; None where the run that had it has removed it."""
     try:
         directory = os.open(here, OPENED)
     except FileNotFoundError:
@@ -151,12 +151,12 @@ class HousekeepingJournal(NamedTuple):
 
 
 def checksum(content: bytes) -> str:
-    """By which a content is known again."""
+    """Return by which a content is known again."""
     return hashlib.sha256(content).hexdigest()
 
 
 def read_journal(tree: Tree) -> HousekeepingJournal | None:
-    """The journal of a node; None where there is none. Raises NodeError for a damaged one."""
+    """Return the journal of a node; None where there is none. Raises NodeError for a damaged one."""
     return _FILE.read(tree, _journal_of)
 
 
@@ -200,7 +200,7 @@ def clean_up(tree: Tree, paths: Iterable[str]) -> None:
 
 
 def text_of(journal: HousekeepingJournal) -> str:
-    """The journal as it is written."""
+    """Return the journal as it is written."""
     wish = journal.wish
     data = {
         "reserved": str(wish.reserved),
@@ -224,7 +224,7 @@ def text_of(journal: HousekeepingJournal) -> str:
 
 
 def essence_of(journal: HousekeepingJournal) -> HousekeepingJournal:
-    """What a report reads of it: without what was there before, which may hold secrets."""
+    """Return what a report reads of it: without what was there before, which may hold secrets."""
     files = {path: KeptFile(kept.layer, SavedFile(None), ()) for path, kept in journal.files.items()}
     return journal._replace(values={}, files=files)
 
@@ -284,7 +284,7 @@ _FORMER = {
 
 
 def _pending(data: Any) -> str:
-    """The name of what is still to be run. Raises ValueError for a command that is none of ours."""
+    """Return the name of what is still to be run. Raises ValueError for a command that is none of ours."""
     if data in tuple(_FORMER):
         return str(data)
     words = " ".join(_texts(data))
@@ -325,6 +325,6 @@ def _file(data: Mapping[str, Any]) -> KeptFile:
 
 
 def with_progress(journal: HousekeepingJournal, refused: Mapping[str, str]) -> HousekeepingJournal:
-    """The journal when all is done: only what was written last is remembered as ours."""
+    """Return the journal when all is done: only what was written last is remembered as ours."""
     files = {path: file._replace(ours=file.ours[-1:]) for path, file in journal.files.items()}
     return journal._replace(within=journal.wish.reserved, files=files, pending=(), refused=dict(refused), is_done=True)

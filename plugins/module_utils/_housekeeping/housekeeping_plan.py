@@ -84,7 +84,7 @@ class Back(NamedTuple):
 def take_back(
     found: FoundHost, journal: HousekeepingJournal, within: CPUSet, all_values: Mapping[str, SavedValue]
 ) -> Back:
-    """What puts back all that the journal has. Raises RefusedError for what no housekeeping has written.
+    """Return what puts back all that the journal has. Raises RefusedError for what no housekeeping has written.
 
     within: the CPUs that everything was given. all_values: also of what is not to be put back.
     """
@@ -155,7 +155,7 @@ def _value_back(found: FoundHost, path: str, saved: SavedValue, within: CPUSet, 
 def _since(
     found: FoundHost, values: Mapping[str, SavedValue], all_values: Mapping[str, SavedValue], within: CPUSet
 ) -> list[ValueStep]:
-    """What has come since, and started with our CPUs: it gets what it would have started with."""
+    """Return what has come since, and started with our CPUs: it gets what it would have started with."""
     steps = []
     for setting in found.settings:
         default = values.get(DEFAULTS.get(setting.layer, ""))
@@ -171,7 +171,7 @@ def _since(
 
 
 def is_foreign(kept: KeptFile | None, now: SavedFile) -> bool:
-    """Whether a file is neither as it was nor as we have made it."""
+    """Return whether a file is neither as it was nor as we have made it."""
     if kept is None or now.content == kept.before.content:
         return False
     return now.content is None or checksum(now.content) not in kept.ours
@@ -196,7 +196,7 @@ def _file_back(path: str, kept: KeptFile, now: SavedFile, notes: list[str]) -> l
 
 
 def undone(kept: KeptFile, now: bytes) -> bytes | None:
-    """A file of others without our lines; None where these are not there any more, or not once."""
+    """Return a file of others without our lines; None where these are not there any more, or not once."""
     if kept.before.content is None or kept.last is None:
         return None
     before, last = kept.before.content.splitlines(keepends=True), kept.last.splitlines(keepends=True)
@@ -241,7 +241,7 @@ def commands_of(
     apply: tuple[str, ...] = (),
     is_back: bool = False,
 ) -> list[tuple[str, ...]]:
-    """What has to be run so that the files of these steps count, with what an interrupted run did not come to.
+    """Return what has to be run so that the files of these steps count, with what an interrupted run did not come to.
 
     more: the others, with those of the loader where they are pending. apply: as Wanted has it.
     """
@@ -262,18 +262,18 @@ def commands_of(
 
 
 def names_of(commands: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """How the journal calls these commands."""
+    """Return how the journal calls these commands."""
     names = {DAEMON_RELOAD: RELOAD, RESTART_IRQBALANCE: BALANCE}
     return tuple(dict.fromkeys(names.get(words, TUNE if is_of_tuned(words) else LOAD) for words in commands))
 
 
 def is_of_tuned(words: Sequence[str]) -> bool:
-    """Whether a command has tuned apply its profile."""
+    """Return whether a command has tuned apply its profile."""
     return words[0] == TUNED_ADM
 
 
 def has_place(words: tuple[str, ...]) -> bool:
-    """Whether a command has a place in this order, and is not one of those that are run at the end."""
+    """Return whether a command has a place in this order, and is not one of those that are run at the end."""
     return words in _IN_PLACE or is_of_tuned(words)
 
 
@@ -287,7 +287,7 @@ def ordered(
     runs: bool,
     is_back: bool = False,
 ) -> list[Step]:
-    """The steps in the order in which they are done.
+    """Return the steps in the order in which they are done.
 
     runs: whether slices are started and stopped here. is_back: whether all goes back, which ends with the interrupts.
     """
@@ -330,7 +330,7 @@ _MOST_NAMES = 8
 
 
 def check_reserved(reserved: CPUSet, online: CPUSet) -> None:
-    """Raises RefusedError unless the host keeps a CPU, and pods get one."""
+    """Raise RefusedError unless the host keeps a CPU, and pods get one."""
     where = option("reserved_system_cpus")
     if not reserved & online:
         raise RefusedError(
@@ -347,7 +347,7 @@ def check_reserved(reserved: CPUSet, online: CPUSet) -> None:
 
 
 def plan_present(found: FoundHost, wanted: WantedHost, journal: HousekeepingJournal | None) -> HousekeepingPlan:
-    """What brings a node to what is wanted. Raises RefusedError for reserved CPUs that cannot be."""
+    """Return what brings a node to what is wanted. Raises RefusedError for reserved CPUs that cannot be."""
     wish = wanted.wish
     check_reserved(wish.reserved, found.online)
     notes = fixed_notes(found, wish)
@@ -417,7 +417,7 @@ def plan_present(found: FoundHost, wanted: WantedHost, journal: HousekeepingJour
 
 
 def plan_values(found: FoundHost, journal: HousekeepingJournal, with_partition: bool = True) -> HousekeepingPlan:
-    """What brings only the kernel's values back, after a boot; those of the settings that were found."""
+    """Return what brings only the kernel's values back, after a boot; those of the settings that were found."""
     wish = journal.wish
     check_reserved(wish.reserved, found.online)
     values = _of_this_boot(found, journal)
@@ -443,7 +443,7 @@ def plan_absent(
     runs: bool = False,
     apply: tuple[str, ...] = (),
 ) -> HousekeepingPlan:
-    """What puts everything back. apply: as Wanted has it."""
+    """Return what puts everything back. apply: as Wanted has it."""
     values = _of_this_boot(found, journal)
     taken = journal._replace(values=values)
     back = take_back(found, taken, journal.within, all_values=values)
@@ -456,7 +456,7 @@ def plan_absent(
 
 
 def fixed_notes(found: FoundHost, wish: HousekeepingWish) -> list[str]:
-    """What stays on other CPUs, since the kernel lets nobody change it; one note for each layer."""
+    """Return what stays on other CPUs, since the kernel lets nobody change it; one note for each layer."""
     notes: list[str] = []
     for layer in LIVE_LAYERS:
         names = [
@@ -481,12 +481,12 @@ def _beyond(setting: KernelSetting, reserved: CPUSet, online: CPUSet) -> bool:
 
 
 def is_chosen(setting: KernelSetting, wish: HousekeepingWish) -> bool:
-    """Whether a setting is one that is to be brought in line."""
+    """Return whether a setting is one that is to be brought in line."""
     return setting.layer in wish.layers and not (setting.layer == SLICES and setting.name in wish.exclude_slices)
 
 
 def _of_this_boot(found: FoundHost, journal: HousekeepingJournal | None) -> dict[str, SavedValue]:
-    """The values of the journal that count: those that this boot began with, and of cgroups the first."""
+    """Return the values of the journal that count: those that this boot began with, and of cgroups the first."""
     if journal is None:
         return {}
     is_same = journal.boot_id == found.boot_id
@@ -508,7 +508,7 @@ def _dropped(
     files: Mapping[str, KeptFile],
     links: Mapping[str, str],
 ) -> HousekeepingJournal:
-    """What was written before and is not wanted any more, as a journal of its own."""
+    """Return what was written before and is not wanted any more, as a journal of its own."""
     paths = {file.path for file in wanted.files}
     return HousekeepingJournal(
         wish,
@@ -562,7 +562,7 @@ def _value_steps(
 def _kept_values(
     found: FoundHost, wish: HousekeepingWish, values: Mapping[str, SavedValue], steps: Collection[ValueStep]
 ) -> dict[str, SavedValue]:
-    """The values before, of all that are chosen: so it is known which came later.
+    """Return the values before, of all that are chosen: so it is known which came later.
 
     What has come since, and took what new work starts with, has had no other value: it is left out.
     """
@@ -603,7 +603,7 @@ def _file_step(file: WantedFile, found: FoundHost, kept: KeptFile | None, notes:
 
 
 def _kept_file(file: WantedFile, found: FoundHost, kept: KeptFile | None) -> KeptFile | None:
-    """What the journal is to hold of a file; None for one that others have made as it is to be."""
+    """Return what the journal is to hold of a file; None for one that others have made as it is to be."""
     now = found.files[file.path]
     if kept is None and file.edits and now.content == file.content:
         return None

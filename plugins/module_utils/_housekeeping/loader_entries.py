@@ -64,7 +64,7 @@ class ConfiguredLine(NamedTuple):
 
 
 def text_at(tree: Tree, path: str) -> str | None:
-    """A file's text, to the byte, as characters of which each is one byte; None where there is no such file."""
+    """Return a file's text, to the byte, as characters of which each is one byte; None where there is no such file."""
     content = tree.content(path)
     if content is not None and len(content) > _LARGEST:
         raise tree.damaged(path, "is no configuration of a loader: it has %d bytes" % len(content))
@@ -72,27 +72,27 @@ def text_at(tree: Tree, path: str) -> str | None:
 
 
 def first_program(tree: Tree, names: tuple[str, ...]) -> str:
-    """The path of the first of these programs that the node has; empty for none."""
+    """Return the path of the first of these programs that the node has; empty for none."""
     directories = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
     paths = ("%s/%s" % (directory, name) for name in names for directory in directories)
     return next((path for path in paths if tree.exists(path)), "")
 
 
 def entries_in(tree: Tree, directory: str) -> list[str]:
-    """The paths of the loader entries in a directory, the newest first."""
+    """Return the paths of the loader entries in a directory, the newest first."""
     names = [name for name in tree.names(directory) if name.endswith(".conf")]
     names.sort(key=version_key, reverse=True)
     return ["%s/%s" % (directory, name) for name in names]
 
 
 def version_key(text: str) -> list[tuple[int, int, str]]:
-    """What sorts names with numbers in them as versions are sorted."""
+    """Return what sorts names with numbers in them as versions are sorted."""
     parts = re.findall(r"(\d{1,9})|([^\d]+)", text)
     return [(1, int(number), "") if number else (0, 0, letters) for number, letters in parts]
 
 
 def options_of(text: str) -> str:
-    """The arguments in a loader entry: there may be several lines."""
+    """Return the arguments in a loader entry: there may be several lines."""
     found = re.findall(r"^[ \t]*options[ \t]+(.*)$", text, re.MULTILINE)
     return " ".join(line.strip() for line in found)
 
@@ -119,7 +119,7 @@ _NEW = "new-"
 
 
 def find_systemd_boot(tree: Tree) -> Loader | None:
-    """kernel-install with entries or images of its own, where a loader is there that reads them."""
+    """Return kernel-install with entries or images of its own, where a loader is there that reads them."""
     program = first_program(tree, ("kernel-install",))
     for place in _PLACES if program else ():
         entries = tuple(entries_in(tree, place + "/loader/entries"))
@@ -130,7 +130,7 @@ def find_systemd_boot(tree: Tree) -> Loader | None:
 
 
 def configured_cmdline(tree: Tree, loader: Loader) -> ConfiguredLine:
-    """What the default entry has: the newest of those that loader.conf names, else the newest."""
+    """Return what the default entry has: the newest of those that loader.conf names, else the newest."""
     if not loader.results:
         found = text_at(tree, CMDLINE)
         problem = "images have their arguments in themselves, and this is what the next one gets"
@@ -144,7 +144,7 @@ def configured_cmdline(tree: Tree, loader: Loader) -> ConfiguredLine:
 
 
 def changes(tree: Tree, arguments: Sequence[Argument] | None) -> list[FileChange]:
-    """The one change that writes the arguments, or for None takes them out. Raises RefusedError."""
+    """Return the one change that writes the arguments, or for None takes them out. Raises RefusedError."""
     before = text_at(tree, CMDLINE)
     after = _without(before)
     wanted = _wanted_cmdline(tree, after, arguments)
@@ -161,7 +161,7 @@ def changes(tree: Tree, arguments: Sequence[Argument] | None) -> list[FileChange
 def cmdline_commands(
     tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
 ) -> list[list[str]]:
-    """What makes entries of what changes() gives; nothing where all have it already and nothing is pending.
+    """Return what makes entries of what changes() gives; nothing where all have it already and nothing is pending.
 
     Raises RefusedError.
     """
@@ -191,12 +191,12 @@ def _wanted_cmdline(tree: Tree, others: str | None, arguments: Sequence[Argument
 
 
 def _words(text: str) -> str:
-    """A file's arguments as one line, without its comments."""
+    """Return a file's arguments as one line, without its comments."""
     return " ".join(line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
 
 
 def _fallback(tree: Tree) -> str:
-    """What kernel-install takes where there is no such file. Raises RefusedError where there is nothing."""
+    """Return what kernel-install takes where there is no such file. Raises RefusedError where there is nothing."""
     found = text_at(tree, _VENDOR)
     if found is None:
         foreign = split_words(parse_line(text_at(tree, _BOOTED) or ""))[0]
@@ -212,7 +212,7 @@ def _fallback(tree: Tree) -> str:
 
 
 def _with(text: str, wanted: str, is_new: bool = False) -> str:
-    """The text with the block at the end of its last line that is no comment."""
+    """Return the text with the block at the end of its last line that is no comment."""
     if is_new:
         mark, _blank, rest = wanted.partition(" ")
         wanted = "%s,%s%08x %s" % (mark, _NEW, zlib.crc32(text.encode("latin-1")), rest)
@@ -226,7 +226,7 @@ def _with(text: str, wanted: str, is_new: bool = False) -> str:
 
 
 def _without(text: str | None) -> str | None:
-    """The content of the file as it was before it was written here."""
+    """Return the content of the file as it was before it was written here."""
     if text is None:
         return None
     if len(text) > _LARGEST_CMDLINE:
@@ -249,7 +249,7 @@ def _without(text: str | None) -> str | None:
 
 
 def _plain_block(options: str) -> str:
-    """What was written here, without the sum."""
+    """Return what was written here, without the sum."""
     return re.sub(r"(?<=%s=)(\S*?),%s[0-9a-f]{8}" % (re.escape(MARK), _NEW), r"\1", block_on(parse_line(options)))
 
 
@@ -261,7 +261,7 @@ _TUNED = "tuned_params"
 
 
 def find_bls(tree: Tree) -> Loader | None:
-    """grubby, where it and entries are there, and GRUB to read them."""
+    """Return grubby, where it and entries are there, and GRUB to read them."""
     program = first_program(tree, ("grubby",))
     entries = tuple(entries_in(tree, ENTRIES)) if program else ()
     has_grub = any(tree.exists(path.rpartition("/")[0]) for path in _ENVIRONMENTS)
@@ -269,7 +269,7 @@ def find_bls(tree: Tree) -> Loader | None:
 
 
 def configured_entries(tree: Tree, loader: Loader) -> ConfiguredLine:
-    """What the default entry has: the one that grubenv names, else the newest."""
+    """Return what the default entry has: the one that grubenv names, else the newest."""
     environment = _environment(tree)
     chosen = environment.get("saved_entry", "")
     where = loader.results[0]
@@ -282,7 +282,7 @@ def configured_entries(tree: Tree, loader: Loader) -> ConfiguredLine:
 
 
 def entry_commands(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[list[str]]:
-    """What grubby is to do; nothing where all entries are right. Raises RefusedError."""
+    """Return what grubby is to do; nothing where all entries are right. Raises RefusedError."""
     environment = _environment(tree)
     lines = {path: _expanded(tree, path, environment) for path in loader.results}
     old = {path: block_on(parse_line(line)) for path, line in lines.items()}
@@ -314,7 +314,7 @@ def _wanted_entries(
 
 
 def _environment(tree: Tree) -> dict[str, str]:
-    """GRUB's variables that outlive a boot."""
+    """Return GRUB's variables that outlive a boot."""
     text = next((found for found in (text_at(tree, path) for path in _ENVIRONMENTS) if found), "")
     pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
     return {name: value for name, equals, value in pairs if equals}

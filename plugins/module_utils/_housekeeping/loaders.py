@@ -31,7 +31,7 @@ _WHOLE = {
 
 
 def find_loader(tree: Tree) -> Loader:
-    """What starts the node's kernel; NO_LOADER, and why, where nothing is found that can be written."""
+    """Return what starts the node's kernel; NO_LOADER, and why, where nothing is found that can be written."""
     owner = _owner(tree)
     if owner:
         return Loader(NO_LOADER, owner)
@@ -43,7 +43,7 @@ def find_loader(tree: Tree) -> Loader:
 
 
 def _owner(tree: Tree) -> str:
-    """Who sets the arguments of a node that is not configured file by file."""
+    """Return who sets the arguments of a node that is not configured file by file."""
     if tree.exists(_OSTREE):
         return "%s is there: set them by rpm-ostree kargs, or by what configures it" % _OSTREE
     if tree.exists(_TRANSACTIONAL):
@@ -59,7 +59,7 @@ def _started_by(tree: Tree) -> str:
 
 
 def configured_line(tree: Tree, loader: Loader) -> ConfiguredLine:
-    """The arguments of the next boot, as far as files say."""
+    """Return the arguments of the next boot, as far as files say."""
     if loader.kind == GRUB:
         return grub.configured_line(tree, loader)
     if loader.kind == BLS:
@@ -70,7 +70,7 @@ def configured_line(tree: Tree, loader: Loader) -> ConfiguredLine:
 
 
 def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) -> list[FileChange]:
-    """The changes of files that make the next boot have these arguments; None takes out what was written here.
+    """Return the changes of files that make the next boot have these arguments; None takes out what was written here.
 
     What the node has already by somebody else's hand is not written. Empty where nothing changes, where a program does
     it all (commands()), and for NO_LOADER.
@@ -86,7 +86,7 @@ def changes(tree: Tree, loader: Loader, arguments: Sequence[Argument] | None) ->
 def commands(
     tree: Tree, loader: Loader, arguments: Sequence[Argument] | None, is_pending: bool = False
 ) -> list[list[str]]:
-    """What is to be run after changes(), to be found out before or after these are made; raises as it does.
+    """Return what is to be run after changes(), to be found out before or after these are made; raises as it does.
 
     Empty where what the loader reads is right already; where it is pending, it may be half of it.
     """

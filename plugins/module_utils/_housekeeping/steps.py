@@ -113,7 +113,7 @@ class WantedFile(NamedTuple):
     owner: tuple[int, int] | None = None
 
     def is_as_wanted(self, now: SavedFile) -> bool:
-        """Whether it is so."""
+        """Return whether it is so."""
         is_owned = self.owner is None or (now.mode, now.uid, now.gid) == (self.mode, *self.owner)
         return now.content == self.content and is_owned
 
@@ -150,7 +150,7 @@ class HousekeepingPlan(NamedTuple):
 
 
 def cpus_in(text: str, form: str) -> CPUSet | None:
-    """The CPUs in a file's text; None for none, or what is no CPUs."""
+    """Return the CPUs in a file's text; None for none, or what is no CPUs."""
     try:
         return (CPUSet.parse_mask(text) if form == MASK else CPUSet.parse(text)) or None
     except ValueError:
@@ -158,7 +158,7 @@ def cpus_in(text: str, form: str) -> CPUSet | None:
 
 
 def change_of(step: Step) -> dict[str, Any] | None:
-    """A step as plain data, as the module returns it; None for a command."""
+    """Return a step as plain data, as the module returns it; None for a command."""
     if isinstance(step, ValueStep):
         return {
             "layer": step.layer,

@@ -32,14 +32,15 @@ class Left(NamedTuple):
 
 
 def layers_beside(layers: Iterable[str], tuned: Tuned | None) -> tuple[str, ...]:
-    """Of the layers that are wished, those that tuned does not set, and TUNED where it sets any."""
+    """Return those of the wished layers that tuned does not set, and TUNED where it sets any."""
     if tuned is None:
         return tuple(layers)
     return (*(layer for layer in layers if layer not in tuned.layers), TUNED)
 
 
 def needed_tuned(tree: Tree, owners: Sequence[host_owners.Owner], with_arguments: bool) -> Tuned:
-    """What tuned is set to, where its isolated CPUs can be written. with_arguments: whether the kernel's line is, too.
+    """Return what tuned is set to, where its isolated CPUs can be written. with_arguments: whether the kernel's line
+    is, too.
 
     Raises RefusedError.
     """
@@ -85,7 +86,7 @@ def _refusal(tree: Tree, path: str, what: str, remedy: str) -> RefusedError:
 
 
 def apply_command(tuned: Tuned) -> tuple[str, ...]:
-    """What has tuned read its files again and apply the profile that it has; it fails where tuned does.
+    """Return what has tuned read its files again and apply the profile that it has; it fails where tuned does.
 
     A restart of its service would end well also where the profile could not be applied. "auto" is not to become
     "manual" by it.
@@ -94,7 +95,8 @@ def apply_command(tuned: Tuned) -> tuple[str, ...]:
 
 
 def apply_command_of(tree: Tree, wish: HousekeepingWish | None, journal: HousekeepingJournal | None) -> tuple[str, ...]:
-    """What has tuned apply its profile, where a file of it is wished, or was written; empty where it has none."""
+    """Return what has tuned apply its profile, where a file of it is wished, or was written; empty where it has
+    none."""
     if not any(of is not None and TUNED in of.layers for of in (wish, None if journal is None else journal.wish)):
         return ()
     tuned = read_tuned(tree)
@@ -104,7 +106,8 @@ def apply_command_of(tree: Tree, wish: HousekeepingWish | None, journal: Houseke
 
 
 def left_by_tuned(tree: Tree, tuned: Tuned, reserved: CPUSet, online: CPUSet, before: Mapping[str, str]) -> Left:
-    """What may run on other CPUs after tuned has applied its profile: what nobody can move, and what it has left.
+    """Return what may run on other CPUs after tuned has applied its profile: what nobody can move, and what it has
+    left.
 
     A write of what an interrupt has already tells whether it can be moved. before: what the kernel has refused so far,
     as Journal has it, which is not tried again. Raises NodeError.
@@ -137,7 +140,7 @@ def _note(layer: str, problem: str, names: Sequence[str]) -> str:
 
 
 def isolated_before(journal: HousekeepingJournal) -> CPUSet | None:
-    """The CPUs that tuned isolated before they were written; None where that is not known."""
+    """Return the CPUs that tuned isolated before they were written; None where that is not known."""
     for kept in journal.files.values():
         if kept.layer == TUNED:
             return isolated_in(kept.before.content or b"")
@@ -145,7 +148,7 @@ def isolated_before(journal: HousekeepingJournal) -> CPUSet | None:
 
 
 def tuned_waits_for_boot(tree: Tree, isolated: CPUSet | None) -> list[str]:
-    """Why the node has to be booted: arguments of the kernel that tuned gives, for these CPUs."""
+    """Return why the node has to be booted: arguments of the kernel that tuned gives, for these CPUs."""
     tuned = read_tuned(tree)
     if tuned is None or not isolated or not tuned.arguments:
         return []
@@ -161,7 +164,7 @@ def tuned_waits_for_boot(tree: Tree, isolated: CPUSet | None) -> list[str]:
 
 
 def _cpus_in(value: str) -> CPUSet | None:
-    """The CPUs of an argument, behind its flags, as "managed_irq,domain,2-7"."""
+    """Return the CPUs of an argument, behind its flags, as "managed_irq,domain,2-7"."""
     words = value.split(",")
     while words and words[0][:1].isalpha():
         del words[0]

@@ -45,30 +45,30 @@ class LastRun(NamedTuple):
         return self.wish.reserved if own is None else self.wish.reserved | own.cpus
 
     def narrowed(self, reserved: CPUSet) -> CPUSet:
-        """Of these reserved CPUs, those that are left to the host; all, where the wish was for others."""
+        """Return those of these reserved CPUs that are left to the host; all, where the wish was for others."""
         own = self.wish.partition
         left = reserved if own is None else reserved - own.cpus
         return left & self.wish.reserved or left
 
     def marked(self, settings: Sequence[KernelSetting]) -> list[KernelSetting]:
-        """These, and which of them the kernel has refused to change."""
+        """Return these, and which of them the kernel has refused to change."""
         return [
             setting._replace(problem=REFUSED) if setting.path in self.refused and not setting.problem else setting
             for setting in settings
         ]
 
     def of_host(self, slices: Sequence[KernelSetting]) -> list[KernelSetting]:
-        """These without the slice of the partition, which is none of the host's, also where it is none yet."""
+        """Return these without the slice of the partition, which is none of the host's, also where it is none yet."""
         own = self.wish.partition
         return [setting for setting in slices if own is None or setting.name != own.slice]
 
     def has_slices(self) -> bool:
-        """Whether slices are to keep to the reserved CPUs."""
+        """Return whether slices are to keep to the reserved CPUs."""
         return SLICES in self.wish.layers
 
 
 def read_last_run(tree: Tree) -> LastRun | None:
-    """What the journal of a node says; None where there is none. Raises NodeError for a damaged one."""
+    """Return what the journal of a node says; None where there is none. Raises NodeError for a damaged one."""
     journal = read_journal(tree)
     if journal is None:
         return None
@@ -77,7 +77,7 @@ def read_last_run(tree: Tree) -> LastRun | None:
 
 
 def unkept_findings(tree: Tree, last_run: LastRun, partitions: Sequence[Partition] | None) -> list[dict[str, str]]:
-    """Findings beside those on layers. partitions: those of the node; None where they cannot be read."""
+    """Return findings beside those on layers. partitions: those of the node; None where they cannot be read."""
     found = _unfinished(last_run.journal)
     if partitions is not None:
         found += _no_partition(last_run.wish, partitions)
@@ -110,7 +110,7 @@ def _no_partition(wish: HousekeepingWish, partitions: Sequence[Partition]) -> li
 
 
 def _not_at_boot(tree: Tree, journal: HousekeepingJournal) -> list[dict[str, str]]:
-    """Where something is gone that brings the kernel's values back after a boot."""
+    """Return where something is gone that brings the kernel's values back after a boot."""
     files = [path for path, kept in journal.files.items() if kept.layer in AT_BOOT]
     # A link counts as such: on a saved node, what it leads to need not be there.
     gone = [path for path in (*files, *journal.links) if basename(path) not in tree.names(dirname(path))]
@@ -125,7 +125,8 @@ def _not_at_boot(tree: Tree, journal: HousekeepingJournal) -> list[dict[str, str
 
 
 def _is_others(tree: Tree, path: str, kept: KeptFile) -> bool:
-    """Whether a file, or what root would execute in its place, is not what was written. None is saved with a node."""
+    """Return whether a file, or what root would execute in its place, is not what was written. None is saved with a
+    node."""
     if not kept.ours:
         return False
     return checksum(tree.content(path) or b"") not in kept.ours or fault_of(tree, path) is not None

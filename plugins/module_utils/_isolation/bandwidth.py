@@ -41,12 +41,12 @@ _TOLERANCE = 1
 
 
 def old_weight(shares: int) -> int:
-    """What the old formula makes of shares."""
+    """Return what the old formula makes of shares."""
     return MIN_WEIGHT + (_valid(shares) - MIN_SHARES) * (MAX_WEIGHT - MIN_WEIGHT) // (MAX_SHARES - MIN_SHARES)
 
 
 def new_weight(shares: int) -> int:
-    """What the new formula makes of shares."""
+    """Return what the new formula makes of shares."""
     if shares <= MIN_SHARES:
         return MIN_WEIGHT
     if shares >= MAX_SHARES:
@@ -59,14 +59,15 @@ _FORMULAS = {OLD: old_weight, NEW: new_weight}
 
 
 def classify(weight: int, shares: int) -> str:
-    """By which formula the weight was made of these shares: OLD, NEW, BOTH or NEITHER; one more or less is the same."""
+    """Return by which formula the weight was made of these shares: OLD, NEW, BOTH or NEITHER; one more or less is
+    the same."""
     found = [name for name, formula in _FORMULAS.items() if abs(formula(shares) - weight) <= _TOLERANCE]
     return BOTH if len(found) > 1 else found[0] if found else NEITHER
 
 
 @lru_cache(maxsize=None)
 def shares_of(weight: int, formula: str) -> tuple[int, int]:
-    """The least and the most shares of which OLD or NEW makes this weight, or one more or less.
+    """Return the least and the most shares of which OLD or NEW makes this weight, or one more or less.
 
     Raises ValueError for a number that is no weight.
     """
@@ -76,7 +77,7 @@ def shares_of(weight: int, formula: str) -> tuple[int, int]:
 
 
 def formulas_of(pod: int, containers: Sequence[tuple[int, int | None]]) -> set[tuple[str, str]]:
-    """By which formulas the weights of a pod and of all its containers can be: {(the pod's, the containers')}.
+    """Return by which formulas the weights of a pod and of all its containers can be: {(the pod's, the containers')}.
 
     containers: (weight, shares where they are known). The pod's shares are the sum of its containers', as far as the
     pod has no overhead and no init container that requests more; a pod of which that does not hold fits nothing, or
@@ -108,7 +109,7 @@ def _are_weights(weights: Iterable[int]) -> bool:
 
 
 def _first(weight: int, formula: str) -> int:
-    """The least shares with at least this weight; one more than all shares where there are none."""
+    """Return the least shares with at least this weight; one more than all shares where there are none."""
     low, high = MIN_SHARES, MAX_SHARES + 1
     while low < high:
         middle = (low + high) // 2
@@ -187,7 +188,7 @@ class Level(NamedTuple):
 
 
 def read_levels(hierarchy: Hierarchy, paths: Iterable[str]) -> dict[str, Level]:
-    """These cgroups, of those that are there. The paths must be such as the hierarchy has just listed.
+    """Return these cgroups, of those that are there. The paths must be such as the hierarchy has just listed.
 
     Raises NodeError where reading takes more rights. What is wrong in a file is in the level's problems.
     """
@@ -228,7 +229,7 @@ def _read_level(hierarchy: Hierarchy, path: str) -> Level | None:
 
 
 def _text(directory: int, name: str) -> str:
-    """A file of an open directory. Raises OSError."""
+    """Return a file of an open directory. Raises OSError."""
     descriptor = os.open(name, _FLAGS, dir_fd=directory)
     try:
         return os.read(descriptor, 1 << 14).decode("ascii", "replace")
@@ -248,13 +249,13 @@ class _Reader:
         self.problems = list(problems)
 
     def wrong(self, name: str, what: str) -> None:
-        """One more problem: what a file has is no `what`."""
+        """Note one more problem: what a file has is no `what`."""
         found = self.texts[name]
         shown = repr(found[:_SHOWN]) + ("..." if len(found) > _SHOWN else "")
         self.problems.append("%s/%s is %s, which is no %s" % (self.place, name, shown, what))
 
     def number(self, name: str, least: int, most: int, what: str) -> int | None:
-        """The one number in a file; None where there is no such file, or another text in it."""
+        """Return the one number in a file; None where there is no such file, or another text in it."""
         if name not in self.texts:
             return None
         value = _number(self.texts[name].strip())
@@ -264,7 +265,7 @@ class _Reader:
         return value
 
     def members(self, name: str) -> dict[str, int]:
-        """The numbers in a file of lines with a name and a number."""
+        """Return the numbers in a file of lines with a name and a number."""
         found: dict[str, int] = {}
         for line in self.texts.get(name, "").splitlines():
             key, _blank, text = line.partition(" ")
@@ -279,7 +280,7 @@ class _Reader:
 def parse_level(
     version: int, path: str, identity: int, texts: Mapping[str, str], place: str, problems: Iterable[str] = ()
 ) -> Level:
-    """One cgroup by what is in its files. Pure.
+    """Return one cgroup by what is in its files. Pure.
 
     texts: {name of a file: what is in it}. place: the cgroup's directory, for messages. problems: those found already.
     """
@@ -336,6 +337,6 @@ def _statistics(version: int, reader: _Reader) -> Statistics | None:
 
 
 def _number(text: str) -> int | None:
-    """A number as the kernel writes one, of 64 bits; None for any other text."""
+    """Return a number as the kernel writes one, of 64 bits; None for any other text."""
     value = int(text) if _NUMBER.fullmatch(text) else None
     return None if value is None or value > _MOST else value

@@ -33,7 +33,8 @@ _SYSTEM = "system.slice"
 
 
 def host_use(hierarchy: Hierarchy, roots: Sequence[str]) -> dict[str, Any] | None:
-    """The counters as the module throttling_info has them; None where they cannot be read. roots: those of pods."""
+    """Return the counters as the module throttling_info has them; None where they cannot be read. roots: those of
+    pods."""
     tree = hierarchy.tree
     try:
         boot, uptime = tree.read_value(_BOOT) or "", _SECONDS.match(tree.read_value(_UPTIME) or "")
@@ -64,7 +65,7 @@ def _usage(hierarchy: Hierarchy, path: str) -> int | None:
 
 
 def _memory(tree: Tree, roots: Sequence[str]) -> int | None:
-    """What is in use, by the kernel too, without what is of pods; None where it cannot be read."""
+    """Return what is in use, by the kernel too, without what is of pods; None where it cannot be read."""
     try:
         hierarchy = Hierarchy(tree, MEMORY)
         total, *pods = [_working_set(hierarchy, path) for path in (ROOT, *roots)]

@@ -38,7 +38,7 @@ class PodContainers(NamedTuple):
 
 
 def pods_of(running: Iterable[Running]) -> dict[str, PodContainers]:
-    """{UID: the pod}, by the containers that were seen."""
+    """Return {UID: the pod}, by the containers that were seen."""
     found: dict[str, PodContainers] = {}
     for container in running:
         path, ids = found.get(container.pod_uid, PodContainers(parent_of(container.cgroup), frozenset()))
@@ -47,7 +47,7 @@ def pods_of(running: Iterable[Running]) -> dict[str, PodContainers]:
 
 
 def read_pods(hierarchy: Hierarchy, cgroup_root: str, uids: Iterable[str]) -> dict[str, PodContainers]:
-    """{UID: the pod} of these pods, by their cgroups."""
+    """Return {UID: the pod} of these pods, by their cgroups."""
     pods, found = Kubepods(hierarchy, cgroup_root).pods(), {}
     for uid in set(uids).intersection(pods):
         path = pods[uid].path
@@ -62,7 +62,7 @@ def changed(
     after: Mapping[str, PodContainers],
     sample: Sample,
 ) -> list[Exclusive]:
-    """Those that ended, or began, or did both, while the sample was taken.
+    """Return those that ended, or began, or did both, while the sample was taken.
 
     before, after: the pods when the sample had not begun, and when it had ended.
     """
@@ -82,7 +82,7 @@ def changed(
 
 
 def _came_and_went(pod: str, ids: frozenset[str], ran: Iterable[str]) -> bool:
-    """Whether a container that is in none of the lists ran in a pod, which has no processes of its own."""
+    """Return whether a container that is in none of the lists ran in a pod, which has no processes of its own."""
     for path in ran if pod else ():
         if path == pod:
             return True
@@ -96,7 +96,8 @@ def _came_and_went(pod: str, ids: frozenset[str], ran: Iterable[str]) -> bool:
 def cgroups_above(
     exclusives: Iterable[Exclusive], before: Mapping[str, PodContainers], after: Mapping[str, PodContainers]
 ) -> dict[str, CPUSet]:
-    """{cgroup: CPUs}: where v1 counts the time of a container that has ended or is new, and the container's CPUs."""
+    """Return {cgroup: CPUs}: where v1 counts the time of a container that has ended or is new, and the container's
+    CPUs."""
     found: dict[str, CPUSet] = {}
     for exclusive in exclusives:
         pod = before.get(exclusive.pod_uid) or after.get(exclusive.pod_uid)
@@ -187,8 +188,8 @@ def _changes(
     observed: Observed | None,
     sample: Sample,
 ) -> tuple[Mapping[Exclusive, str], Mapping[str, CPUSet]]:
-    """The containers that changed during the sample, and how; and the cgroups above those that ended or began, see
-    accounts()."""
+    """Return the containers that changed during the sample, and how; and the cgroups above those that ended or
+    began, see accounts()."""
     # Under the policy dynamic, CPUs change hands.
     state = read_exclusive(node, configuration).state
     now = set() if state is None else set(state.owners({} if observed is None else observed.container_names()))
@@ -215,7 +216,7 @@ class _Names:
         self._whole = whole
 
     def owner(self, path: str) -> Runner:
-        """Whose time a cgroup's is."""
+        """Return whose time a cgroup's is."""
         path = self._whole.get(path, path)
         ids = [found for found in map(container_id, path.split("/")) if found]
         if not ids:
@@ -234,7 +235,7 @@ class _Names:
 def _exclusives(
     node: Node, configuration: Configuration | None, running: Sequence[Running], notes: list[str]
 ) -> list[Exclusive]:
-    """The containers with CPUs to themselves, as it was written down; a note on a file that cannot be read."""
+    """Return the containers with CPUs to themselves, as it was written down; a note on a file that cannot be read."""
     state, where, problem, *_more = read_exclusive(node, configuration)
     if state is None:
         if problem is not None:
@@ -262,7 +263,7 @@ def _exclusives(
 
 
 def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dict[str, CPUSet]:
-    """{cgroup: its CPUs}, of containers that have the CPUs that are theirs, and no others."""
+    """Return {cgroup: its CPUs}, of containers that have the CPUs that are theirs, and no others."""
     found: dict[str, CPUSet] = {}
     for exclusive in exclusives:
         for container in () if observed is None else observed.running:
@@ -272,7 +273,7 @@ def _confined(exclusives: Sequence[Exclusive], observed: Observed | None) -> dic
 
 
 def _whole_pods(exclusives: Sequence[Exclusive], observed: Observed) -> dict[str, str]:
-    """{cgroup of a pod: that of its container}, of pods with one container, and a sandbox, which sleeps.
+    """Return {cgroup of a pod: that of its container}, of pods with one container, and a sandbox, which sleeps.
 
     Without those that have exclusive CPUs, where each cgroup counts.
     """
@@ -323,7 +324,7 @@ def _cpu(cpu: int, account: Account, sample: Sample, owner: str) -> dict[str, ob
 
 
 def _strain(sample: Sample) -> list[str]:
-    """What is to be said of a sample that took more of a CPU than it should."""
+    """Return what is to be said of a sample that took more of a CPU than it should."""
     observer, share = sample.observer, sample.observer.cpu_seconds / sample.elapsed
     if share <= _MOST_COST:
         return []
@@ -335,7 +336,7 @@ def _strain(sample: Sample) -> list[str]:
 
 
 def _split(node: Node, observed: Observed | None, sample: Sample) -> list[str]:
-    """What is to be said where cpusets and the time of cgroups are in different versions of cgroups."""
+    """Return what is to be said where cpusets and the time of cgroups are in different versions of cgroups."""
     version = 2 if sample.cgroups is None else 1
     if observed is None or observed.version == version:
         return []

@@ -70,7 +70,7 @@ class PerCpu:
         return len(self._before)
 
     def __contains__(self, path: object) -> bool:
-        """Whether a cgroup, which is not the topmost, is read."""
+        """Return whether a cgroup, which is not the topmost, is read."""
         return path in self._before
 
     def begin(self) -> bool:
@@ -87,7 +87,7 @@ class PerCpu:
         return False
 
     def end(self) -> tuple[dict[int, float], list[CgroupTime]]:
-        """{CPU: share of the time in which any task ran}, and the cgroups in which some did."""
+        """Return {CPU: share of the time in which any task ran}, and the cgroups in which some did."""
         found: list[CgroupTime] = []
         busy = self._ended("", found) or {}
         os.close(self._directory)
@@ -112,7 +112,7 @@ class PerCpu:
                 self._walk(child, inner)
 
     def _ended(self, path: str, found: list[CgroupTime]) -> dict[int, float] | None:
-        """The shares of a cgroup with all below it; None where it does not count."""
+        """Return the shares of a cgroup with all below it; None where it does not count."""
         if path not in self._before:
             return None
         then, before = self._before[path]
@@ -146,7 +146,7 @@ class Totals:
         self._before = {path: read for path in paths if (read := self._read(path)) is not None}
 
     def end(self) -> dict[str, float]:
-        """{cgroup: how many CPUs it used}, of those that are still there."""
+        """Return {cgroup: how many CPUs it used}, of those that are still there."""
         found = {}
         for path, (then, before) in self._before.items():
             read = self._read(path)
@@ -157,7 +157,7 @@ class Totals:
         return found
 
     def _read(self, path: str) -> tuple[int, int] | None:
-        """When it was read, and the nanoseconds."""
+        """Return when it was read, and the nanoseconds."""
         for line in (_content("%s/%s/%s" % (self._mount, path, _CPU_STAT)) or b"").splitlines():
             name, _blank, value = line.partition(b" ")
             if name == b"usage_usec" and value.isdigit():
@@ -221,12 +221,12 @@ class Ticks(NamedTuple):
     steal: int
 
     def since(self, before: Ticks) -> Ticks:
-        """What was added. The kernel does not promise that idle time only grows."""
+        """Return what was added. The kernel does not promise that idle time only grows."""
         return Ticks(*(max(now - then, 0) for now, then in zip(self, before)))
 
 
 def counted(before: bytes, after: bytes) -> Counts:
-    """What was added between two readings of /proc/interrupts or /proc/softirqs.
+    """Return what was added between two readings of /proc/interrupts or /proc/softirqs.
 
     A row that is new counts from 0. Rows that have the same text are not read; most of a large machine have.
     """
@@ -258,7 +258,7 @@ def counted(before: bytes, after: bytes) -> Counts:
 
 
 def _header(content: bytes) -> list[int] | None:
-    """The CPUs of the columns."""
+    """Return the CPUs of the columns."""
     names = content.partition(b"\n")[0].split()
     if not names or not all(name.startswith(b"CPU") and name[3:].isdigit() for name in names):
         return None
@@ -275,7 +275,7 @@ def _numbers(rest: bytes, count: int) -> list[int] | None:
 
 
 def _name(label: bytes, rest: bytes, count: int) -> str:
-    """What a row is called: its number and who handles it, or what the kernel says of it."""
+    """Return what a row is called: its number and who handles it, or what the kernel says of it."""
     fields = rest.split(None, count)
     text = fields[count].strip() if len(fields) > count else b""
     number = label.strip()
@@ -287,7 +287,7 @@ def _name(label: bytes, rest: bytes, count: int) -> str:
 
 
 def parse_ticks(content: bytes) -> dict[int, Ticks]:
-    """{CPU: time by kind} of /proc/stat; without the lines that cannot be read."""
+    """Return {CPU: time by kind} of /proc/stat; without the lines that cannot be read."""
     found = {}
     for line in content.splitlines():
         if not line.startswith(b"cpu"):
@@ -301,7 +301,8 @@ def parse_ticks(content: bytes) -> dict[int, Ticks]:
 
 
 def parse_schedstat(content: bytes) -> dict[int, int]:
-    """{CPU: how long tasks ran there, in nanoseconds} of /proc/schedstat; empty for a version that is not known."""
+    """Return {CPU: how long tasks ran there, in nanoseconds} of /proc/schedstat; empty for a version that is not
+    known."""
     lines = content.splitlines()
     version = lines[0].split() if lines else []
     if len(version) != 2 or version[0] != b"version" or not version[1].isdigit() or not 15 <= int(version[1]) <= 17:
@@ -517,7 +518,7 @@ def _read(tree: Tree) -> _Readings:
 
 
 def _busy(ticks: Ticks, share: float, before: _Readings, after: _Readings, cpu: int) -> float:
-    """In which share of the time tasks ran on a CPU, where no cgroup counts it; never more than is sure."""
+    """Return in which share of the time tasks ran on a CPU, where no cgroup counts it; never more than is sure."""
     counted_for_tasks = (ticks.user + ticks.nice + ticks.system) * share
     rest = 1 - (ticks.idle + ticks.iowait + ticks.irq + ticks.softirq + ticks.steal) * share
     # The kernel adds what a task ran when it leaves the CPU: all of it, also what was before the first reading.
@@ -526,7 +527,8 @@ def _busy(ticks: Ticks, share: float, before: _Readings, after: _Readings, cpu: 
 
 
 def _imprecisions(is_exact: bool, seconds: float, elapsed: float) -> list[str]:
-    """What makes the numbers of a sample worth less. is_exact: whether the kernel counts busy time in nanoseconds."""
+    """Return what makes the numbers of a sample worth less. is_exact: whether the kernel counts busy time in
+    nanoseconds."""
     problems = []
     if not is_exact:
         problems.append(

@@ -60,7 +60,7 @@ class Watched(NamedTuple):
         return (*lineage(self.process_cgroup), ROOT)
 
     def kind(self, path: str) -> str:
-        """What a cgroup of its path is."""
+        """Return what a cgroup of its path is."""
         if path in (self.pod_cgroup, self.top):
             return POD if path == self.pod_cgroup else PODS
         if path.startswith(self.pod_cgroup + "/"):
@@ -83,12 +83,12 @@ class ThrottlingSample(NamedTuple):
 
 
 def since_boot(levels: Mapping[str, Level]) -> ThrottlingSample:
-    """What was counted since the cgroups were made."""
+    """Return what was counted since the cgroups were made."""
     return ThrottlingSample({path: level.statistics for path, level in levels.items() if level.statistics is not None})
 
 
 def between(before: Mapping[str, Level], after: Mapping[str, Level], seconds: float) -> ThrottlingSample:
-    """What was counted between two readings. A cgroup that is not in both has nothing."""
+    """Return what was counted between two readings. A cgroup that is not in both has nothing."""
     counted, restarted = {}, []
     for path, level in after.items():
         if path not in before or level.statistics is None:
@@ -103,7 +103,7 @@ def between(before: Mapping[str, Level], after: Mapping[str, Level], seconds: fl
 
 
 def _difference(before: Statistics, after: Statistics) -> Statistics | None:
-    """What was counted meanwhile; None where a counter went backwards."""
+    """Return what was counted meanwhile; None where a counter went backwards."""
     spent = [None if old is None or new is None else new - old for old, new in zip(before, after)]
     if any(value is not None and value < 0 for value in spent):
         return None
@@ -111,14 +111,14 @@ def _difference(before: Statistics, after: Statistics) -> Statistics | None:
 
 
 def throttled_percent(counted: Statistics | None) -> float | None:
-    """In which part of the periods a cgroup was throttled; None where it had none."""
+    """Return in which part of the periods a cgroup was throttled; None where it had none."""
     if counted is None or not counted.periods:
         return None
     return round(100 * counted.throttled_periods / counted.periods, 1)
 
 
 def limit_of(container: Watched, levels: Mapping[str, Level]) -> Level | None:
-    """The level of a container's path with the smallest quota, the nearest of equal ones; None without any."""
+    """Return the level of a container's path with the smallest quota, the nearest of equal ones; None without any."""
     limited = [level for path in container.levels if (level := levels.get(path)) is not None and level.cpus is not None]
     return min(limited, key=lambda level: level.cpus or 0.0, default=None)
 
@@ -129,7 +129,7 @@ def limit_of(container: Watched, levels: Mapping[str, Level]) -> Level | None:
 def container_rows(
     watched: Iterable[Watched], levels: Mapping[str, Level], sample: ThrottlingSample
 ) -> list[dict[str, object]]:
-    """What each container has; see the module throttling_info for the shape."""
+    """Return what each container has; see the module throttling_info for the shape."""
     return [_row(container, levels, sample) for container in watched]
 
 
@@ -155,7 +155,7 @@ def _row(container: Watched, levels: Mapping[str, Level], sample: ThrottlingSamp
 def cgroup_rows(
     watched: Iterable[Watched], levels: Mapping[str, Level], sample: ThrottlingSample
 ) -> dict[str, dict[str, object]]:
-    """{path: what a cgroup has}, of all cgroups that containers are in or below; "/" is the topmost."""
+    """Return {path: what a cgroup has}, of all cgroups that containers are in or below; "/" is the topmost."""
     kinds: dict[str, str] = {}
     for container in watched:
         for path in container.levels:
@@ -195,7 +195,7 @@ def _rounded(cpus: float | None) -> float | None:
 
 
 def meaning_of(kernel: str, version: int, levels: Mapping[str, Level]) -> list[str]:
-    """What the numbers mean with this kernel, for people. kernel: its release; empty where it is not known."""
+    """Return what the numbers mean with this kernel, for people. kernel: its release; empty where it is not known."""
     found = [
         "periods counts only those in which the cgroup wanted to run",
         "throttled_us is summed over all CPUs, so it can be longer than the time that went by",
@@ -270,7 +270,7 @@ class Enforcer(NamedTuple):
 def findings_of(
     watched: Sequence[Watched], levels: Mapping[str, Level], sample: ThrottlingSample, enforcer: Enforcer, percent: int
 ) -> list[Finding]:
-    """All findings. percent: in which part of its periods a container may be throttled."""
+    """Return all findings. percent: in which part of its periods a container may be throttled."""
     quotas = _Quotas([container for container in watched if container.exclusive], levels, sample, enforcer)
     findings = [*quotas.of_containers(), *quotas.above_pods()]
     findings += _throttled(watched, levels, sample, percent, quotas.limited)
@@ -291,7 +291,7 @@ def _quota(level: Level) -> str:
 
 
 def _effect(path: str, sample: ThrottlingSample) -> str:
-    """What a quota did, for people; empty where nothing was counted."""
+    """Return what a quota did, for people; empty where nothing was counted."""
     counted = sample.counted.get(path)
     percent = throttled_percent(counted)
     if counted is None or percent is None:
@@ -334,7 +334,7 @@ class _Quotas:
         self.limited = {path: levels[path] for path in self._needs if path in levels and levels[path].cpus is not None}
 
     def of_containers(self) -> Iterator[Finding]:
-        """One for each container with a quota of its own or its pod's."""
+        """Yield one for each container with a quota of its own or its pod's."""
         for container in self._exclusive:
             own = [path for path in container.levels if path in self.limited and path not in self._above]
             if not own:
@@ -351,7 +351,7 @@ class _Quotas:
                 yield _finding(BELOW_REQUEST, container.label, wanted, found, remedy)
 
     def above_pods(self) -> Iterator[Finding]:
-        """One for each quota that is above pods, where the kubelet sets none."""
+        """Yield one for each quota that is above pods, where the kubelet sets none."""
         for path in self._above:
             if path in self.limited:
                 yield _finding(
@@ -384,7 +384,7 @@ _NOT_LIFTED = (
 
 
 def remedy_for(enforcer: Enforcer) -> str:
-    """What to do about a quota of a container with exclusive CPUs, by what its kubelet does."""
+    """Return what to do about a quota of a container with exclusive CPUs, by what its kubelet does."""
     if enforcer.sets_quotas is False:
         return "the kubelet sets no quotas (cpuCFSQuota: false), so an earlier one or something else did: %s" % (
             "delete the pod, and if the quota comes back, look for what else writes it"
@@ -427,7 +427,7 @@ def _throttled(
     percent: int,
     explained: Iterable[str],
 ) -> Iterator[Finding]:
-    """One for each cgroup that was throttled too often: of a container, or of what is above some."""
+    """Yield one for each cgroup that was throttled too often: of a container, or of what is above some."""
     causes: dict[str, list[Watched]] = {}
     skipped = set(explained)
     for container in watched:
@@ -469,7 +469,7 @@ def _local(container: Watched, sample: ThrottlingSample) -> int | None:
 
 
 def _is_hit(container: Watched, sample: ThrottlingSample) -> bool:
-    """Whether a limit above a container throttled it, as far as the kernel counts that."""
+    """Return whether a limit above a container throttled it, as far as the kernel counts that."""
     return container.cgroup in sample.counted and _local(container, sample) != 0
 
 
@@ -477,7 +477,7 @@ def _is_hit(container: Watched, sample: ThrottlingSample) -> bool:
 
 
 def _formulas(watched: Iterable[Watched], levels: Mapping[str, Level]) -> Iterator[Finding]:
-    """One for a node whose kubelet and container runtime make weights of shares by different formulas."""
+    """Yield one for a node whose kubelet and container runtime make weights of shares by different formulas."""
     pods: dict[str, list[Watched]] = {}
     for container in watched:
         pods.setdefault(container.pod_cgroup, []).append(container)
@@ -513,7 +513,7 @@ def _formulas(watched: Iterable[Watched], levels: Mapping[str, Level]) -> Iterat
 
 
 def _pairs(path: str, members: Iterable[Watched], levels: Mapping[str, Level]) -> set[tuple[str, str]]:
-    """By which formulas the weights of a pod and its containers can be; none where one is not known."""
+    """Return by which formulas the weights of a pod and its containers can be; none where one is not known."""
     found = []
     for container in members:
         level = levels.get(container.cgroup)

@@ -43,7 +43,7 @@ Sleep = Callable[[float], None]
 
 
 def throttling(node: Node, seconds: int, percent: int, sleep: Sleep = time.sleep) -> dict[str, Any]:
-    """What limits each container, and what was throttled; see the module throttling_info for the shape.
+    """Return what limits each container, and what was throttled; see the module throttling_info for the shape.
 
     seconds: to count over; 0 for what was counted since each cgroup was made. percent: in which part of its periods a
     container may be throttled. Raises InputError for other numbers, NodeError where reading takes more rights.
@@ -112,7 +112,7 @@ def _answer(
 
 
 def _started(node: Node, process: int | None) -> str:
-    """When a process started, as 2026-11-29T07:10:00Z; empty where it is not known."""
+    """Return when a process started, as 2026-11-29T07:10:00Z; empty where it is not known."""
     started = start_time(node.tree, process) if process else None
     # No clock has a later year.
     if started is None or not 0 <= started < 1 << 35:
@@ -128,7 +128,8 @@ def _note(text: str) -> str:
 
 
 def watched_containers(kubepods: Kubepods, names: Mapping[str, LoggedContainer], all_named: bool) -> list[Watched]:
-    """The containers whose cgroups are read, by pod and name: without sandboxes, where names show which these are."""
+    """Return the containers whose cgroups are read, by pod and name: without sandboxes, where names show which these
+    are."""
     found = []
     for container in kubepods.containers().values():
         if all_named and container.id not in names:
@@ -143,7 +144,7 @@ def watched_containers(kubepods: Kubepods, names: Mapping[str, LoggedContainer],
 def _with_exclusive_cpus(
     recorded: Recorded, watched: list[Watched], all_named: bool
 ) -> tuple[list[Watched], list[str]]:
-    """The containers with the CPUs that each was given alone, and why that is not known of some."""
+    """Return the containers with the CPUs that each was given alone, and why that is not known of some."""
     state = recorded.state
     if state is None:
         if recorded.problem is None:
@@ -174,7 +175,7 @@ def _assigned(container: Watched, state: State) -> CPUSet:
 
 
 def _whole_notes(recorded: Recorded, watched: Sequence[Watched], levels: Mapping[str, Level]) -> list[str]:
-    """Which pods that have CPUs as a whole are throttled as a whole, also containers with CPUs of their own."""
+    """Return which pods that have CPUs as a whole are throttled as a whole, also containers with CPUs of their own."""
     whole = {} if recorded.state is None else recorded.state.pod_assignments
     text = (
         "the quota of pod %s, which has CPUs %s as a whole, is %s: when the containers that share CPUs use it up, all"
@@ -212,7 +213,7 @@ def _enforcer(node: Node, configuration: Configuration | None, gives_cpus: bool)
 def _read(
     hierarchy: Hierarchy, watched: Sequence[Watched], seconds: int, sleep: Sleep
 ) -> tuple[dict[str, Level], ThrottlingSample, list[str]]:
-    """The cgroups, what was counted in them, and why some of it was not."""
+    """Return the cgroups, what was counted in them, and why some of it was not."""
     paths = list(dict.fromkeys(path for container in watched for path in container.levels))
     levels = after = read_levels(hierarchy, paths)
     notes: list[str] = []
@@ -239,7 +240,7 @@ def _read(
 
 
 def _notes(hierarchy: Hierarchy, watched: Sequence[Watched], levels: Mapping[str, Level]) -> list[str]:
-    """What the files of cgroups do not show."""
+    """Return what the files of cgroups do not show."""
     notes = [_note(text) for text in _few([problem for level in levels.values() for problem in level.problems])]
     without = [
         container.label
@@ -255,7 +256,7 @@ def _notes(hierarchy: Hierarchy, watched: Sequence[Watched], levels: Mapping[str
 
 
 def _split(hierarchy: Hierarchy) -> list[str]:
-    """Where cpusets are, where that is another version of cgroups."""
+    """Return where cpusets are, where that is another version of cgroups."""
     try:
         version, mount = find_controller(hierarchy.tree)
     except NodeError:

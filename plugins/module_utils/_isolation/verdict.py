@@ -74,7 +74,7 @@ Named = Callable[[str], Runner]
 def accounts(
     sample: Sample, named: Named, confined: Mapping[str, CPUSet], changed: Mapping[str, CPUSet] = MappingProxyType({})
 ) -> dict[int, Account]:
-    """{CPU: its account}, of all that are online.
+    """Return {CPU: its account}, of all that are online.
 
     confined: {cgroup of v2: its CPUs}, of those in `sample.totals` that may use no other CPUs: the time that its tasks
     do not account for, as they are too short-lived, was there all the same.
@@ -112,7 +112,7 @@ def accounts(
 def _account(
     sample: Sample, cpu: int, sure: Mapping[Runner, float], sampled: Mapping[Runner, float], room: float, left: float
 ) -> Account:
-    """One CPU's. room: for those that were sampled there; left: what is still unattributed."""
+    """Return one CPU's. room: for those that were sampled there; left: what is still unattributed."""
     parts = {owner: RunnerShare(share, True) for owner, share in sure.items() if share > 0}
     wanted = sum(sampled.values())
     # Of what was seen on this CPU, some ran elsewhere: the kernel's count of the CPU is right.
@@ -152,7 +152,7 @@ def _room(
 
 
 def _most(sample: Sample, cpu: int) -> float:
-    """How much tasks can have run on a CPU at most, where that is counted in ticks."""
+    """Return how much tasks can have run on a CPU at most, where that is counted in ticks."""
     return max(1 - sample.idle.get(cpu, 0.0), sample.busy.get(cpu, 0.0)) + 2 * sample.tick / sample.elapsed
 
 
@@ -231,11 +231,11 @@ class Exclusive(NamedTuple):
     ids: frozenset[str]
 
     def subject(self) -> str:
-        """What findings are about."""
+        """Return what findings are about."""
         return "/".join(filter(None, (self.pod or self.pod_uid, self.container)))
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data: whose CPUs these are."""
+        """Return plain data: whose CPUs these are."""
         return {
             "pod_uid": self.pod_uid,
             "pod": self.pod,
@@ -259,7 +259,7 @@ class Disturber(NamedTuple):
         return sum(self.shares.values())
 
     def to_dict(self, elapsed: float) -> dict[str, Any]:
-        """Plain data, as the module returns it."""
+        """Return plain data, as the module returns it."""
         return {
             "kind": self.owner.kind,
             "name": self.owner.name,
@@ -271,7 +271,7 @@ class Disturber(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people, on one line."""
+        """Return a text for people, on one line."""
         return "%s%s: %s %% of a CPU, on CPUs %s" % (
             self.owner.kind,
             " " + self.owner.name if self.owner.name else "",
@@ -281,14 +281,15 @@ class Disturber(NamedTuple):
 
 
 def percent(share: float) -> float:
-    """A share as it is shown."""
+    """Return a share as it is shown."""
     return round(100 * share, 2)
 
 
 def rows(
     exclusives: Iterable[Exclusive], found: Mapping[int, Account], sample: Sample, threshold: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """A row for each container with exclusive CPUs, and the findings; see the module isolation_info for their shapes.
+    """Return a row for each container with exclusive CPUs, and the findings; see the module isolation_info for their
+    shapes.
 
     threshold: the share of a CPU's time from which somebody else on it counts.
     """
@@ -328,7 +329,7 @@ def _is_own(exclusive: Exclusive, owner: Runner) -> bool:
 def _disturbers(
     exclusive: Exclusive, cpus: CPUSet, found: Mapping[int, Account], sample: Sample, threshold: float
 ) -> list[Disturber]:
-    """Everybody else on the CPUs, the most first; which of them are enough for a verdict."""
+    """Return everybody else on the CPUs, the most first; which of them are enough for a verdict."""
     shares: dict[Runner, dict[int, float]] = {}
     unsure: set[Runner] = set()
     for cpu in cpus:

@@ -33,7 +33,7 @@ _KERNEL_THREAD = 0x00200000
 
 
 def cpu_clock(pid: int) -> int:
-    """How long all threads of a process ran, also those that have ended, in nanoseconds. Raises OSError.
+    """Return how long all threads of a process ran, also those that have ended, in nanoseconds. Raises OSError.
 
     Source: the numbers of clocks in include/linux/posix-timers.h, which are part of the kernel's interface.
     """
@@ -66,13 +66,14 @@ def parse_stat(content: bytes) -> Stat | None:
 
 
 def parse_run_time(content: bytes) -> int | None:
-    """Of a task's schedstat: how long it ran, in nanoseconds. None for what is no schedstat."""
+    """Return, from a task's schedstat, how long it ran, in nanoseconds. None for what is no schedstat."""
     fields = content.split(None, 1)
     return int(fields[0]) if fields and fields[0].isdigit() else None
 
 
 def parse_cgroup(content: bytes, controller: str) -> str:
-    """The path of the cgroup that a task is in, by its file cgroup; empty for the topmost, or where there is none.
+    """Return the path of the cgroup that a task is in, by its file cgroup; empty for the topmost, or where there is
+    none.
 
     controller: of v1; empty for v2.
     """
@@ -180,7 +181,7 @@ class TaskWatch:
         self._begun = self._lasted = self._begun_ticks = 0
 
     def __len__(self) -> int:
-        """How many processes were asked for their time, and threads of those that have several."""
+        """Return how many processes were asked for their time, and threads of those that have several."""
         processes = [*self._processes.values(), *self._rest.values()]
         return len(self._left_out) + sum(max(len(process.threads or ()), 1) for process in processes)
 
@@ -228,7 +229,7 @@ class TaskWatch:
                 self.truncated = True
 
     def results(self) -> list[TaskTime]:
-        """Who ran, after the end."""
+        """Return who ran, after the end."""
         found = []
         for process in [*self._processes.values(), *self._rest.values(), *self._done]:
             lasted = max(self._lasted if process.first is None else process.last - process.first, 1)
@@ -255,7 +256,7 @@ class TaskWatch:
                     self._take_up_new(pid, is_last)
 
     def _spent(self, process: _Process) -> int:
-        """How long a process ran since it was last accounted for; it is dropped where it has ended."""
+        """Return how long a process ran since it was last accounted for; it is dropped where it has ended."""
         try:
             spent = self._clock(process.pid) - process.clock
         except OSError:
@@ -275,7 +276,7 @@ class TaskWatch:
             self._done.append(process)
 
     def _take_up_new(self, pid: int, is_last: bool) -> None:
-        """Of a process that began after the first look, all counts."""
+        """Take up a process; of one that began after the first look, all counts."""
         process = _Process(pid, 0, None)
         stat = self._stat(pid, pid)
         if stat is not None and stat.start >= self._begun_ticks:
@@ -317,7 +318,7 @@ class TaskWatch:
             self._guess(process)
 
     def _is_counted(self, process: _Process) -> bool:
-        """Whether its cgroup counts the time of a process on each CPU; then it is looked at no longer."""
+        """Return whether its cgroup counts the time of a process on each CPU; then it is looked at no longer."""
         if process.cgroup is None:
             content = self._read("%d/cgroup" % process.pid)
             process.cgroup = "" if content is None else parse_cgroup(content, self._controller)
@@ -329,7 +330,7 @@ class TaskWatch:
         return True
 
     def _set_aside(self, process: _Process) -> bool:
-        """Whether a process may not run on the watched CPUs; then it is looked at again at the end only."""
+        """Return whether a process may not run on the watched CPUs; then it is looked at again at the end only."""
         if any(not self._watched.isdisjoint(thread.allowed) for thread in (process.threads or {}).values()):
             return False
         self._processes.pop(process.pid, None)
@@ -432,7 +433,7 @@ class TaskWatch:
         return None if content is None else parse_stat(content)
 
     def _count_threads(self, pid: int) -> int:
-        """0 where the process has ended."""
+        """Return 0 where the process has ended."""
         try:
             # Of each thread one link more.
             return os.stat("%s/%d/task" % (self._proc, pid)).st_nlink - 2
@@ -446,11 +447,11 @@ class TaskWatch:
             return ()
 
     def _newest(self) -> bytes:
-        """What changes when a process or thread begins: the number that the last one was given."""
+        """Return what changes when a process or thread begins: the number that the last one was given."""
         return (self._read("loadavg") or b"").rpartition(b" ")[2]
 
     def _counts_nanoseconds(self) -> bool:
-        """Kernels without CONFIG_SCHED_INFO have no schedstat, or one of zeros."""
+        """Return kernels without CONFIG_SCHED_INFO have no schedstat, or one of zeros."""
         own = self._read("self/schedstat")
         first = self._read("1/schedstat") or own
         return bool(first and own and first.split() != [b"0"] * 3)

@@ -46,7 +46,7 @@ from .yaml_nodes import (
 
 
 def read_document(content: str | bytes) -> TextNode:
-    """The root of a text, or of a file as the kubelet reads it: in UTF-8 or UTF-16.
+    """Return the root of a text, or of a file as the kubelet reads it: in UTF-8 or UTF-16.
 
     Raises ReadError, mostly a YAMLError, which has the line and the column.
     """
@@ -60,7 +60,7 @@ def read_document(content: str | bytes) -> TextNode:
 
 
 def is_json(text: str) -> bool:
-    """What the kubelet reads as JSON, and as nothing else."""
+    """Return what the kubelet reads as JSON, and as nothing else."""
     # Go has no space at U+001C to U+001F.
     return text[:1] in "{ \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" and text.lstrip().startswith("{")
 
@@ -72,7 +72,7 @@ _INDENT_STEP = 2
 
 
 def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The text with what differs between `old`, which it says, and `new` changed.
+    """Return the text with what differs between `old`, which it says, and `new` changed.
 
     Raises ConfigurationError where an anchor, an alias or a merge key shares the place with another. Its message names
     the line.
@@ -85,7 +85,8 @@ def edit(text: str, old: dict[str, Any], new: dict[str, Any]) -> str:
 def _edits(
     old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The smallest changes (path, value) from old to new. Removals come last, so no mapping is empty in between."""
+    """Yield the smallest changes (path, value) from old to new. Removals come last, so no mapping is empty in
+    between."""
     for key, value in new.items():
         if key in old and isinstance(old[key], dict) and isinstance(value, dict) and old[key] and value:
             yield from _edits(old[key], value, (*path, key))
@@ -150,7 +151,8 @@ class _Editor:
     # --- places that are shared -----------------------------------------------------------------
 
     def _checked(self, path: Sequence[str], value: object) -> Anchor | None:
-        """The value's own anchor, which no alias repeats. Raises ConfigurationError where others share the place."""
+        """Return the value's own anchor, which no alias repeats. Raises ConfigurationError where others share the
+        place."""
         name, start, end, node = ".".join(path), self.root.start, self.root.start, self.root
         for depth, key in enumerate(path, 1):
             if node.style == ALIAS:
@@ -216,7 +218,7 @@ class _Editor:
         return [start, *self._block(value, column)]
 
     def _block(self, value: Any, column: int) -> list[str]:
-        """The lines of a collection that belongs to a key at `column`."""
+        """Return the lines of a collection that belongs to a key at `column`."""
         if isinstance(value, dict):
             step = self._step(dict, _INDENT_STEP)
             return [line for key, member in value.items() for line in self._member(key, member, column + step)]
@@ -232,14 +234,15 @@ class _Editor:
         return lines
 
     def _step(self, kind: type, otherwise: int) -> int:
-        """How much deeper than its key a collection stands in this file."""
+        """Return how much deeper than its key a collection stands in this file."""
         for member in _all_members(self.root):
             if member.node.style == BLOCK and isinstance(member.node.value, kind):
                 return self._column(member.node.start) - self._column(member.start)
         return otherwise
 
     def _end_of_lines(self, member: TextMember, column: int) -> int:
-        """Behind the lines of a member and the comments that are indented as if they belonged to it."""
+        """Return the place behind the lines of a member and the comments that are indented as if they belonged to
+        it."""
         at = self._line_end(member.node.end)
         comments = re.compile(r"(?:\r?\n {%d,}#[^\r\n]*)*(?:\r?\n)?" % (column + 1)).match(self.text, at)
         return comments.end() if comments else at
@@ -270,17 +273,17 @@ class _Editor:
         return self.text[: before.end] + space + self.text[members[position].node.end :]
 
     def _is_spread(self, mapping: TextNode) -> bool:
-        """Whether each member has its own line."""
+        """Return whether each member has its own line."""
         first = next(iter(mapping.members.values()))
         return "\n" in self.text[mapping.start : first.start]
 
     def _space(self, mapping: TextNode) -> str:
-        """What stands behind a colon: nothing in compact JSON."""
+        """Return what stands behind a colon: nothing in compact JSON."""
         first = next(iter(mapping.members.values()))
         return "" if self.json and self.text[first.colon : first.node.start] == "" else " "
 
     def _flow(self, value: object, style: str, mapping: TextNode | None = None) -> str:
-        """The value in flow style; in JSON, spread over lines as the members of `mapping` are."""
+        """Return the value in flow style; in JSON, spread over lines as the members of `mapping` are."""
         if self.json:
             return self._json(value, mapping)
         if isinstance(value, dict):
@@ -303,7 +306,7 @@ class _Editor:
     # --- scalars ---------------------------------------------------------------------------------
 
     def _scalar(self, value: object, style: str, around: str = "- %s") -> str:
-        """A scalar or an empty collection. A text is plain if it reads back as itself, else quoted."""
+        """Return a scalar or an empty collection. A text is plain if it reads back as itself, else quoted."""
         if value is None:
             return "null"
         if isinstance(value, float):
@@ -325,7 +328,7 @@ class _Editor:
         return start + 1 if self.text.startswith("\ufeff", start) else start
 
     def _line_end(self, at: int) -> int:
-        """The offset of the line's break."""
+        """Return the offset of the line's break."""
         end = re.compile(r"[^\r\n]*").match(self.text, at)
         return end.end() if end else at
 
@@ -334,7 +337,8 @@ class _Editor:
 
 
 def _is_in_the_way(mapping: TextNode, key: str, is_last: bool, is_removed: bool) -> bool:
-    """Whether the merge key of a mapping gives a key that is to be changed, or has no place for others beside it."""
+    """Return whether the merge key of a mapping gives a key that is to be changed, or has no place for others beside
+    it."""
     merged = mapping.merge.node.value if mapping.merge else {}
     is_given = any(key in mapping for mapping in (merged if isinstance(merged, list) else [merged]))
     return (is_last and mapping.style == FLOW) or (is_given and (is_removed or key not in mapping.members))
@@ -354,7 +358,7 @@ def _reads_back(around: str, written: str, value: str) -> bool:
 
 
 def _predecessor(mapping: TextNode, key: str) -> str | None:
-    """The key behind which a new one goes: by the alphabet where the keys are in its order, else the last."""
+    """Return the key behind which a new one goes: by the alphabet where the keys are in its order, else the last."""
     keys = list(mapping.members)
     smaller = [name for name in keys if name < key] if keys == sorted(keys) else keys
     return smaller[-1] if smaller else None
@@ -409,7 +413,7 @@ class ReplacedMap(NamedTuple):
     lost: Mapping[str, Any]
 
     def to_cause(self) -> str:
-        """What is wrong with it, for people."""
+        """Return what is wrong with it, for people."""
         members = ", ".join("%s: %s" % member for member in sorted(self.lost.items()))
         return "%s in %s takes the place of the whole %s of %s, in which %s no longer counts" % (
             self.flag,
@@ -420,12 +424,12 @@ class ReplacedMap(NamedTuple):
         )
 
     def to_remedy(self) -> str:
-        """What to do about it, for people."""
+        """Return what to do about it, for people."""
         return "write in it what %s is to have, too, or remove it, and restart the kubelet" % self.field
 
 
 def reached_at(address: str) -> str:
-    """Where a kubelet answers on its node that listens at an address, which may stand for all of them."""
+    """Return where a kubelet answers on its node that listens at an address, which may stand for all of them."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
 
 
@@ -449,14 +453,14 @@ class Configuration:
         self.source = source
 
     def given(self, path: Sequence[str], default: object = None) -> Given:
-        """What the kubelet runs with at `path`. default: that of a field which COMMON_DEFAULTS does not have."""
+        """Return what the kubelet runs with at `path`. default: that of a field which COMMON_DEFAULTS does not have."""
         value = value_at(self.values, path)
         default = COMMON_DEFAULTS.get(path[0]) if default is None else default
         # An empty text is Go's unset value.
         return Given(default if value is None or (value == "" and default) else value, self.origin(path))
 
     def origin(self, path: Sequence[str], has_value: bool = False) -> str | None:  # noqa: ARG002  # of a file, none
-        """Who gives what is at `path`; None where nobody does, and the kubelet takes its default.
+        """Return who gives what is at `path`; None where nobody does, and the kubelet takes its default.
 
         has_value: where that is a flag, name it with its value.
         """
@@ -468,7 +472,7 @@ class Configuration:
         return self.source
 
     def replaced_maps(self) -> Sequence[ReplacedMap]:
-        """The maps of which a flag takes away what the files give."""
+        """Return the maps of which a flag takes away what the files give."""
         return ()
 
 
@@ -510,7 +514,7 @@ class KubeletConfiguration(Configuration):
         return cls(text, values, source, not root.duplicates and text.isascii() and not is_json(text))
 
     def with_changes(self, changes: Mapping[tuple[str, ...], object]) -> KubeletConfiguration:
-        """The configuration with each path set to its value, or gone when the value is REMOVE.
+        """Return the configuration with each path set to its value, or gone when the value is REMOVE.
 
         A path is a tuple of keys: ("kubeReserved", "cpu"). A mapping as value is the whole mapping. A parent that is
         missing is made; one that loses its last member goes, too. What is already so causes no change of the text.
@@ -534,13 +538,14 @@ class KubeletConfiguration(Configuration):
         return changed
 
     def _not_changed(self) -> ConfigurationError:
-        """The editor handles the common forms of YAML; in others a changed text could read otherwise than is wanted."""
+        """Return the editor handles the common forms of YAML; in others a changed text could read otherwise than is
+        wanted."""
         what = "the file is written in a way in which these settings cannot be changed safely"
         return ConfigurationError(what, self.source, "change it by hand, or write these settings one to a line")
 
 
 def changed_values(configuration: Configuration, changes: Mapping[tuple[str, ...], object]) -> dict[str, object]:
-    """The values of the configuration after these changes. Raises as with_changes()."""
+    """Return the values of the configuration after these changes. Raises as with_changes()."""
     wanted = deepcopy(configuration.values)
     for path in changes:
         _check_path(path)
@@ -573,7 +578,7 @@ def _check_path(path: tuple[str, ...]) -> None:
 
 
 def _plain(value: object) -> object:
-    """The value in the plain types that a file gives back. Raises InputError for what no file can hold."""
+    """Return the value in the plain types that a file gives back. Raises InputError for what no file can hold."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {_plain(key): _plain(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -603,8 +608,8 @@ def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
 
 
 def merge_patch(target: object, patch: object) -> Any:
-    """The target with a JSON merge patch, as the kubelet merges drop-ins: maps are merged, null removes, all else
-    replaces. Neither is changed.
+    """Return the target with a JSON merge patch, as the kubelet merges drop-ins: maps are merged, null removes, all
+    else replaces. Neither is changed.
     """
     if not isinstance(patch, Mapping):
         return patch

@@ -311,7 +311,7 @@ _WANTS = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
 
 def running_distribution(command_line: str, tree: Tree | None = None) -> Distribution | None:
-    """Whose kubelet runs with this command line on this node; None where it is of nobody here."""
+    """Return whose kubelet runs with this command line on this node; None where it is of nobody here."""
     signs = (entry for entry in DISTRIBUTIONS if not entry.like and re.search(_sign_of(entry), command_line))
     found = next(signs, None)
     if found is None or tree is None or found.name not in _COPIED:
@@ -324,7 +324,7 @@ def _sign_of(distribution: Distribution) -> str:
 
 
 def installed_distribution(tree: Tree) -> Distribution | None:
-    """Whose files are on this node; None where none of those here."""
+    """Return whose files are on this node; None where none of those here."""
     os_id = _os_id(tree)
     for distribution in DISTRIBUTIONS:
         if os_id is not None and distribution.os_id == os_id:
@@ -339,7 +339,7 @@ def _is_marked(tree: Tree, distribution: Distribution) -> bool:
 
 
 def marks_of(distribution: Distribution) -> tuple[str, ...]:
-    """The files and directories of which one shows a distribution."""
+    """Return the files and directories of which one shows a distribution."""
     if distribution.marks or distribution.os_id or distribution.config_path is None:
         return distribution.marks
     return (distribution.config_path,)
@@ -355,11 +355,11 @@ def _os_id(tree: Tree) -> str | None:
 
 
 def service_of(tree: Tree, distribution: Distribution) -> str:
-    """The systemd service that runs the kubelet on this node."""
+    """Return the systemd service that runs the kubelet on this node."""
     services = distribution.services
     return next((name for name in services if tree.exists(_WANTS % name, follow=False)), services[0])
 
 
 def has_unit(tree: Tree, service: str) -> bool:
-    """Whether systemd has a service."""
+    """Return whether systemd has a service."""
     return any("%s.service" % service in tree.names(directory) for directory in UNIT_DIRECTORIES)

@@ -44,18 +44,18 @@ class GivenFlag(NamedTuple):
 
 
 def read_flags(arguments: Iterable[str], source: str) -> list[GivenFlag]:
-    """The flags among these arguments that are known here, in order."""
+    """Return the flags among these arguments that are known here, in order."""
     given = (GivenFlag("--" + name, value, source) for name, value in table.flag_values(arguments))
     return [flag for flag in given if flag.name in FLAGS or flag.name in PATHS]
 
 
 def path_of(given: Sequence[GivenFlag], name: str) -> str | None:
-    """What the last flag of this name gives."""
+    """Return what the last flag of this name gives."""
     return next((flag.value for flag in reversed(given) if flag.name == name and flag.value), None)
 
 
 def values_of(given: Iterable[GivenFlag]) -> dict[str, object]:
-    """The fields that the flags give, as a KubeletConfiguration has them. Raises InputError."""
+    """Return the fields that the flags give, as a KubeletConfiguration has them. Raises InputError."""
     values: dict[str, Any] = {}
     for flag in given:
         if flag.name in FLAGS:
@@ -75,7 +75,7 @@ def _unread(flag: GivenFlag, found: str, expected: str) -> InputError:
 
 
 def arguments_for(field: str, value: Any) -> list[str]:
-    """The flags that give a field this value; none for an empty map or list."""
+    """Return the flags that give a field this value; none for an empty map or list."""
     name = NAMES[field]
     kind = FLAGS[name].kind
     if name in _WRITTEN_ONE_BY_ONE:
@@ -141,7 +141,7 @@ class Layer(NamedTuple):
     flags: Sequence[GivenFlag] = ()
 
     def gives(self, path: Sequence[str]) -> bool:
-        """Whether it decides on what is at `path`: gives it, or takes it away."""
+        """Return whether it decides on what is at `path`: gives it, or takes it away."""
         # A flag gives a whole map, and only feature gates one by one.
         if self.flags and path[0] != FEATURE_GATES:
             return path[0] in self.values
@@ -155,11 +155,11 @@ class Layer(NamedTuple):
         return True
 
     def flag_of(self, field: str) -> GivenFlag:
-        """The flag that gives a field. Raises StopIteration where none does."""
+        """Return the flag that gives a field. Raises StopIteration where none does."""
         return next(flag for flag in reversed(self.flags) if flag.name == NAMES[field])
 
     def origin(self, path: Sequence[str], has_value: bool = False) -> str:
-        """Who of this layer gives it: a file, or a flag in a file. has_value: name the flag with its value."""
+        """Return who of this layer gives it: a file, or a flag in a file. has_value: name the flag with its value."""
         if not self.flags:
             return self.source
         flag = self.flag_of(path[0])
@@ -183,11 +183,11 @@ class EffectiveConfiguration(Configuration):
         self.layers = tuple(layers)
 
     def has_flag(self, field: str) -> bool:
-        """Whether a flag gives this field as a whole, whatever the files give."""
+        """Return whether a flag gives this field as a whole, whatever the files give."""
         return field != FEATURE_GATES and any(layer.flags and field in layer.values for layer in self.layers[-1:])
 
     def replaced_maps(self) -> list[ReplacedMap]:
-        """The maps of which a flag takes away what the files give."""
+        """Return the maps of which a flag takes away what the files give."""
         files = EffectiveConfiguration(self.layers[:-1])
         found = []
         for field, value in self.layers[-1].values.items() if self.layers else ():
@@ -210,7 +210,7 @@ class EffectiveConfiguration(Configuration):
 def effective_configuration(
     file: Configuration | None, drop_ins: Sequence[Configuration], given: Sequence[GivenFlag]
 ) -> EffectiveConfiguration:
-    """What these make together. Raises ConfigurationError for a flag that the kubelet cannot read."""
+    """Return what these make together. Raises ConfigurationError for a flag that the kubelet cannot read."""
     layers = [Layer(drop_in.values, drop_in.source) for drop_in in drop_ins]
     if file is not None:
         needs_defaults = any("evictionHard" in drop_in.values for drop_in in drop_ins)

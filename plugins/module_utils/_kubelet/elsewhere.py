@@ -30,7 +30,7 @@ def elsewhere(
     companions: Mapping[Any, Any] | None = None,
     found: Mapping[str, Any] | None = None,
 ) -> dict[str, str] | None:
-    """Where else the settings of a node have to be, and what to write there; None where nobody else writes them.
+    """Return where else the settings of a node have to be, and what to write there; None where nobody else writes them.
 
     settings: the wanted ones, by the names in SETTINGS. companions: what goes with them, as {path: value} of
     settings.Plan. found: the configuration of the node as it is.
@@ -49,7 +49,7 @@ def elsewhere(
 
 
 def companions_elsewhere(wanted: Mapping[str, Any], found: dict[str, Any], minor: int) -> dict[tuple[str, ...], object]:
-    """What goes with these settings for a kubelet 1.`minor`, as settings.Plan has it.
+    """Return what goes with these settings for a kubelet 1.`minor`, as settings.Plan has it.
 
     Feature gates that are on only because the node's file says so are a part of it: the system that writes the file
     anew does not know them.
@@ -61,7 +61,7 @@ def companions_elsewhere(wanted: Mapping[str, Any], found: dict[str, Any], minor
 
 
 def _set(changes: _Fields) -> dict[Any, Any]:
-    """The fields that are to have a value."""
+    """Return the fields that are to have a value."""
     return {path: value for path, value in changes.items() if value is not REMOVE and value is not None}
 
 
@@ -69,7 +69,7 @@ def _set(changes: _Fields) -> dict[Any, Any]:
 
 
 def _tree(fields: _Fields) -> dict[str, Any]:
-    """The fields as a configuration file nests them."""
+    """Return the fields as a configuration file nests them."""
     tree: dict[str, Any] = {}
     for path, value in fields.items():
         inner = tree
@@ -84,7 +84,7 @@ def _yaml(tree: Mapping[str, object]) -> str:
 
 
 def _within(wrap: Callable[[dict[str, object]], dict[str, object]]) -> Callable[[_Fields], str]:
-    """The form of a system that takes any field of KubeletConfiguration, somewhere in its own document."""
+    """Return the form of a system that takes any field of KubeletConfiguration, somewhere in its own document."""
     return lambda fields: _yaml(wrap(_tree(fields)))
 
 
@@ -93,7 +93,7 @@ def _taking(
     wrap: Callable[[dict[str, object]], dict[str, object]],
     gate: Callable[[bool], object] = bool,
 ) -> Callable[[_Fields], str]:
-    """The form of a system that has these fields of KubeletConfiguration and no others."""
+    """Return the form of a system that has these fields of KubeletConfiguration and no others."""
 
     def form(fields: _Fields) -> str:
         taken = {
@@ -160,7 +160,7 @@ def _kubespray(changes: _Fields, found: Mapping[str, Any]) -> str:
 
 
 def _system_reserved(changes: _Fields, found: Mapping[str, Any]) -> dict[str, Any]:
-    """All of systemReserved once it is changed: kubespray has one place for the whole of it."""
+    """Return all of systemReserved once it is changed: kubespray has one place for the whole of it."""
     amounts = found.get(_SYSTEM_RESERVED)
     amounts = dict(amounts) if isinstance(amounts, Mapping) else {}
     amounts.update({path[1]: value for path, value in changes.items() if path[0] == _SYSTEM_RESERVED})

@@ -43,7 +43,8 @@ OF_FLAGS = ("ARGS", "FLAGS", "OPTIONS", "OPTS")
 
 
 def environment_words(text: str) -> list[str]:
-    """The words of those variables of an environment file that give a program flags, as far as that can be seen."""
+    """Return the words of those variables of an environment file that give a program flags, as far as that can be
+    seen."""
     given = ((name, split_words(value)) for name, value in read_environment(text).items())
     return [
         word
@@ -55,13 +56,14 @@ def environment_words(text: str) -> list[str]:
 
 
 def line_words(text: str) -> list[str]:
-    """The words of a file that has a flag, and its value, on each line. MicroK8s takes all quotes away."""
+    """Return the words of a file that has a flag, and its value, on each line. MicroK8s takes all quotes away."""
     lines = text.replace('"', "").replace("'", "").splitlines()
     return [word for line in lines if not line.strip().startswith("#") for word in line.split()]
 
 
 def with_lines(text: str, fields: Iterable[str], arguments: Sequence[str]) -> str:
-    """Such a file with these arguments in place of those that give the fields; all other lines stay as they are."""
+    """Return a file of flags with these arguments in place of those that give the fields; all other lines stay as
+    they are."""
     names = {NAMES[field][len("--") :] for field in fields}
     kept: list[str] = []
     place = None
@@ -93,7 +95,7 @@ class ReplacedList(NamedTuple):
 
 
 def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
-    """The kubelet's arguments in each of k3s' or RKE2's files, which are read in this order.
+    """Return the kubelet's arguments in each of k3s' or RKE2's files, which are read in this order.
 
     A file's list takes the place of those before it, unless its key has a plus. Raises ValueError.
     """
@@ -101,7 +103,7 @@ def kubelet_args(texts: Iterable[str]) -> list[list[str]]:
 
 
 def replaced_lists(texts: Iterable[str]) -> list[ReplacedList]:
-    """Which of them do not count. Raises ValueError."""
+    """Return which of them do not count. Raises ValueError."""
     return _read_lists(texts)[1]
 
 
@@ -131,7 +133,7 @@ def _kubelet_arg_members(text: str) -> Iterator[tuple[str, object]]:
 
 
 def _first_document(text: str) -> str:
-    """All that k3s and RKE2 read of a file."""
+    """Return all that k3s and RKE2 read of a file."""
     # What stands before the sign are comments and directives, or a document of its own.
     begin = _DOCUMENT.match(text, _NOTHING.match(text).end())  # type: ignore[union-attr]
     text = text[begin.end() :] if begin else text
@@ -140,7 +142,7 @@ def _first_document(text: str) -> str:
 
 
 def kubelet_arg_file(arguments: Iterable[str]) -> str:
-    """The text of such a file that adds these arguments."""
+    """Return the text of such a file that adds these arguments."""
     lines = ["  - %s\n" % json.dumps(argument[len("--") :]) for argument in arguments]
     return _KUBELET_ARG_HEADER + (_ADDING_KEY + ":\n" + "".join(lines) if lines else "")
 
@@ -149,7 +151,7 @@ def kubelet_arg_file(arguments: Iterable[str]) -> str:
 
 
 def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int | None) -> list[GivenFlag]:
-    """The flags of a distribution's kubelet that was started with these arguments, none where that is not known.
+    """Return the flags of a distribution's kubelet that was started with these arguments, none where that is not known.
 
     pid: of the one that runs. Raises NodeError for a file that cannot be read.
     """
@@ -177,13 +179,14 @@ def find_flags(tree: Tree, distribution: Distribution, arguments: Sequence[str],
 
 
 def _by_file(flags: Sequence[GivenFlag], in_files: Sequence[GivenFlag]) -> list[GivenFlag]:
-    """The flags, each with the last file that gives it so."""
+    """Return the flags, each with the last file that gives it so."""
     sources = {(flag.name, flag.value): flag.source for flag in in_files}
     return [flag._replace(source=sources.get((flag.name, flag.value), flag.source)) for flag in flags]
 
 
 def _in_unit(tree: Tree, service: str, read: Callable[[Sequence[str]], list[str]]) -> list[GivenFlag]:
-    """The flags in the drop-in and environment files of a unit. read: what of their words the kubelet is given."""
+    """Return the flags in the drop-in and environment files of a unit. read: what of their words the kubelet is
+    given."""
     return [
         flag
         for path, some in _words_of_unit(tree, service)
@@ -193,7 +196,7 @@ def _in_unit(tree: Tree, service: str, read: Callable[[Sequence[str]], list[str]
 
 
 def _words_of_unit(tree: Tree, service: str) -> Iterator[tuple[str, list[str]]]:
-    """The words in each file of a unit, and in each of its environment files: (path on the node, words)."""
+    """Yield the words in each file of a unit, and in each of its environment files: (path on the node, words)."""
     for path, name, value in settings_of(tree, service):
         if name == "ExecStart":
             yield path, command_words(value) or []
@@ -226,7 +229,8 @@ def writer_of(distribution: Distribution, path: str) -> str:
 
 
 def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
-    """What of the files does not count, as a later one has the same key or variable. Raises ConfigurationError."""
+    """Return what of the files does not count, as a later one has the same key or variable. Raises
+    ConfigurationError."""
     if not distribution.has_kubelet_args:
         return _replaced_variables(tree, service_of(tree, distribution))
     paths, texts = _kubelet_arg_texts(tree, distribution.flag_files[0].path)
@@ -246,8 +250,8 @@ def replaced_notes(tree: Tree, distribution: Distribution) -> list[str]:
 
 
 def unread_notes(tree: Tree, distribution: Distribution, arguments: Sequence[str], pid: int) -> list[str]:
-    """What the unit of a running kubelet gives it that it was not started with: after a change without a restart, or
-    without a daemon-reload before that.
+    """Return what the unit of a running kubelet gives it that it was not started with: after a change without a
+    restart, or without a daemon-reload before that.
     """
     words = unit_words(tree, distribution) if _is_kubelet(arguments) else []
     given, runs = ({flag.name: flag.value for flag in read_flags(some, "")} for some in (words, arguments))
@@ -264,7 +268,7 @@ def unread_notes(tree: Tree, distribution: Distribution, arguments: Sequence[str
 
 
 def _replaced_variables(tree: Tree, service: str) -> list[str]:
-    """What of a unit's variables does not count: a later drop-in, or any environment file, gives them again."""
+    """Return what of a unit's variables does not count: a later drop-in, or any environment file, gives them again."""
     given = read_service(tree, service)
     command = "".join(start_lines(tree, service)[-1:])
     notes: list[str] = []
@@ -284,7 +288,8 @@ def _replaced_variables(tree: Tree, service: str) -> list[str]:
 
 
 def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str]) -> list[str]:
-    """All words that follow the program on the command line of a distribution's kubelet, as far as they can be seen.
+    """Return all words that follow the program on the command line of a distribution's kubelet, as far as they can be
+    seen.
 
     arguments: what it was started with. Raises NodeError for a file that cannot be read.
     """
@@ -303,7 +308,7 @@ def find_words(tree: Tree, distribution: Distribution, arguments: Sequence[str])
 
 
 def _with_others(words: list[str], others: Sequence[str]) -> list[str]:
-    """The words behind those other words whose flags they do not have."""
+    """Return the words behind those other words whose flags they do not have."""
     names = {name for name, _words in split_flags(words) if name}
     kept: list[str] = []
     behind: list[str] = []
@@ -347,7 +352,7 @@ def _kubelet_args_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _words_in_files(tree: Tree, distribution: Distribution) -> Iterator[tuple[str, list[str]]]:
-    """The words in each file that gives a distribution's kubelet flags: (path here, words)."""
+    """Yield the words in each file that gives a distribution's kubelet flags: (path here, words)."""
     for path, form, _writer in distribution.flag_files:
         if form == KUBELET_ARG:
             yield from _kubelet_arg_words(tree, path)
@@ -358,20 +363,20 @@ def _words_in_files(tree: Tree, distribution: Distribution) -> Iterator[tuple[st
 
 
 def _in_snap(path: str, word: str) -> str:
-    """A word of a file of a snap, with the directories of that in place of its variables."""
+    """Return a word of a file of a snap, with the directories of that in place of its variables."""
     name = path.split("/")[3]
     places = {"SNAP_DATA": "/var/snap/%s/current", "SNAP_COMMON": "/var/snap/%s/common", "SNAP": "/snap/%s/current"}
     return _SNAP.sub(lambda found: places[found.group(1) or found.group(2)] % name, word)
 
 
 def kubelet_arg_paths(tree: Tree, path: str) -> list[str]:
-    """k3s' or RKE2's configuration file and those beside it, in the order in which they are read."""
+    """Return k3s' or RKE2's configuration file and those beside it, in the order in which they are read."""
     beside = ["%s.d/%s" % (path, name) for name in tree.names(path + ".d") if name.endswith((".yaml", ".yml"))]
     return [file for file in (path, *beside) if tree.exists(file)]
 
 
 def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
-    """The kubelet's arguments in each of these files. Raises ConfigurationError."""
+    """Return the kubelet's arguments in each of these files. Raises ConfigurationError."""
     paths, texts = _kubelet_arg_texts(tree, path)
     try:
         return list(zip(paths, kubelet_args(texts)))
@@ -382,6 +387,6 @@ def _kubelet_arg_words(tree: Tree, path: str) -> list[tuple[str, list[str]]]:
 
 
 def _kubelet_arg_texts(tree: Tree, path: str) -> tuple[list[str], list[str]]:
-    """The paths here of these files, and their texts."""
+    """Return the paths here of these files, and their texts."""
     paths = kubelet_arg_paths(tree, path)
     return list(map(tree.path, paths)), [tree.read_text(file, LARGEST_OF_KUBELET) for file in paths]

@@ -306,18 +306,19 @@ _BY_SHORTHAND = {flag.shorthand: flag for flag in FLAGS.values() if flag.shortha
 
 
 def flag_of(name: str, minor: int) -> Flag | None:
-    """The flag of this name that the kubelet 1.`minor` has; an underscore is a dash."""
+    """Return the flag of this name that the kubelet 1.`minor` has; an underscore is a dash."""
     flag = FLAGS.get(name.replace("_", "-"))
     return flag if flag and flag.since <= minor < flag.until else None
 
 
 def flag_of_letter(letter: str) -> Flag | None:
-    """The flag of this one letter."""
+    """Return the flag of this one letter."""
     return _BY_SHORTHAND.get(letter)
 
 
 def removed_in(name: str, minor: int) -> int | None:
-    """The minor version that removed this flag; None where it is not known, or the kubelet 1.`minor` still has it."""
+    """Return the minor version that removed this flag; None where it is not known, or the kubelet 1.`minor` still
+    has it."""
     flag = FLAGS.get(name.replace("_", "-"))
     return flag.until if flag and flag.until <= minor else None
 
@@ -331,12 +332,12 @@ HANDED_ON = "--kubelet-arg"
 
 
 def bare(name: str) -> str:
-    """The name of a flag as the table has it, also of one that is written with one dash by mistake."""
+    """Return the name of a flag as the table has it, also of one that is written with one dash by mistake."""
     return name.lstrip("-").replace("_", "-")
 
 
 def split_flags(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The name of each flag of a command line, as the table has it, with its words, which are one or two.
+    """Yield the name of each flag of a command line, as the table has it, with its words, which are one or two.
 
     What is no flag with two dashes has no name, and what follows "--" comes with it.
     """
@@ -352,7 +353,7 @@ def split_flags(words: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def flag_values(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The name of each flag with the text of its value, which is that of a switch that stands alone, or empty."""
+    """Yield the name of each flag with the text of its value, which is that of a switch that stands alone, or empty."""
     for name, (word, *following) in split_flags(words):
         if name:
             _typed, equals, value = word.partition("=")
@@ -377,19 +378,19 @@ class PartError(GoError):
 
 
 def quoted(text: str) -> str:
-    """The text as %q prints it, also where bytes in it are no UTF-8."""
+    """Return the text as %q prints it, also where bytes in it are no UTF-8."""
     if text.isascii():
         return quote(text)
     return '"%s"' % "".join(_byte(character) or quote(character)[1:-1] for character in text)
 
 
 def _byte(character: str) -> str:
-    """A byte that is no UTF-8, which Python keeps as a surrogate."""
+    """Return a byte that is no UTF-8, which Python keeps as a surrogate."""
     return "\\x%02x" % (ord(character) - 0xDC00) if "\udc80" <= character <= "\udcff" else ""
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes that Python made this text of; a text of JSON may have surrogates that are made of none."""
+    """Return the bytes that Python made this text of; a text of JSON may have surrogates that are made of none."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -400,7 +401,7 @@ def bytes_of(text: str) -> bytes:
 
 
 def read_number(text: str, bits: int) -> int:
-    """A whole number with its sign, decimal or as 0x1f, 0o17, 017, 0b11, 1_000."""
+    """Return a whole number with its sign, decimal or as 0x1f, 0o17, 017, 0b11, 1_000."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     number = _magnitude(digits, bits, "ParseInt", text)
     number = -number if text[0] == "-" else number
@@ -422,7 +423,8 @@ def _magnitude(digits: str, bits: int, function: str, text: str) -> int:
 
 
 def read_digits(digits: str, base: int, limit: int, function: str, text: str) -> int | None:
-    """The number, None for another character. From the left: behind a number that is too large, nothing is read."""
+    """Return the number, None for another character. From the left: behind a number that is too large, nothing is
+    read."""
     number = 0
     for digit in digits:
         if digit == "_" and function == "ParseInt":
@@ -437,7 +439,7 @@ def read_digits(digits: str, base: int, limit: int, function: str, text: str) ->
 
 
 def _is_grouped(digits: str) -> bool:
-    """Whether each underscore stands between digits, or between the prefix of the base and one."""
+    """Return whether each underscore stands between digits, or between the prefix of the base and one."""
     last = "_"
     for at, character in enumerate(digits):
         if character == "_" and last == "_":
@@ -447,12 +449,12 @@ def _is_grouped(digits: str) -> bool:
 
 
 def number_fault(function: str, text: str, what: str) -> GoError:
-    """What a function of Go's strconv says of a text."""
+    """Return what a function of Go's strconv says of a text."""
     return GoError("strconv.%s: parsing %s: %s" % (function, quoted(text), what))
 
 
 def read_switch(text: str) -> bool:
-    """true or false, in the spellings that Go takes."""
+    """Return true or false, of a text in the spellings that Go takes."""
     if text not in BOOLEANS:
         raise number_fault("ParseBool", text, WRONG_SYNTAX)
     return BOOLEANS[text]
@@ -462,7 +464,7 @@ def read_switch(text: str) -> bool:
 
 
 def read_texts(text: str, before: list[str] | None) -> list[str]:
-    """One more record of CSV."""
+    """Return one more record of CSV."""
     found = before if before is not None else []
     if '"' not in text and "\n" not in text and "\r" not in text:
         found.extend(text.split(",") if text else ())
@@ -491,7 +493,7 @@ def add_pair(part: str, sign: str, kinds: str, found: dict[str, str]) -> None:
 
 
 def read_pair(text: str, before: dict[str, str] | None) -> dict[str, str]:
-    """One pair; a comma belongs to its value."""
+    """Return one pair; a comma belongs to its value."""
     found = before if before is not None else {}
     add_pair(text, "=", "string=string", found)
     return found
@@ -508,7 +510,7 @@ _QUOTE = 'extraneous or missing " in quoted-field'
 
 
 def read_record(content: bytes) -> list[str]:
-    """The fields of the first line that is not empty. Raises GoError."""
+    """Return the fields of the first line that is not empty. Raises GoError."""
     # One character for each byte: columns are counted in bytes.
     fields = _Reader(content.decode("latin-1")).record()
     return [field.encode("latin-1").decode("utf-8", "surrogateescape") for field in fields]
@@ -597,7 +599,7 @@ class _Reader:
 
 
 def put_over(values: Mapping[str, Any], path: Sequence[str], kind: str, given: Any) -> dict[str, Any]:
-    """A configuration, which stays as it is, with what a flag of this kind gives the field at `path`.
+    """Return a configuration, which stays as it is, with what a flag of this kind gives the field at `path`.
 
     Feature gates come one by one over those that are there, patterns come behind them; all else takes their place.
     """

@@ -40,12 +40,12 @@ class GateLife(NamedTuple):
     removed: int
 
     def phase(self, minor: int) -> Phase | None:
-        """The phase that counts in 1.`minor`; None before the first. Of a gate that is gone it is the last."""
+        """Return the phase that counts in 1.`minor`; None before the first. Of a gate that is gone it is the last."""
         return next((phase for phase in reversed(self.phases) if phase.since <= minor), None)
 
 
 def read_life(text: str) -> GateLife:
-    """The life that an entry of LIVES describes."""
+    """Return the life that an entry of LIVES describes."""
     phases = []
     since, removed = None, NEVER
     for word in text.split():
@@ -240,13 +240,13 @@ LIVES: Mapping[str, str] = {
 
 @lru_cache(maxsize=None)
 def life_of(name: str) -> GateLife | None:
-    """The life of a gate; None for one that the table does not have."""
+    """Return the life of a gate; None for one that the table does not have."""
     text = LIVES.get(name)
     return None if text is None else read_life(text)
 
 
 def is_registered(name: str, minor: int) -> bool:
-    """Whether the kubelet 1.`minor` has this gate, as far as the table goes."""
+    """Return whether the kubelet 1.`minor` has this gate, as far as the table goes."""
     life = life_of(name) if name in LIVES else None
     return life is not None and life.since <= minor < life.removed
 
@@ -333,7 +333,7 @@ _DEPENDENCIES: Mapping[str, str] = {
 
 @lru_cache(maxsize=None)
 def dependencies(minor: int) -> Mapping[str, tuple[str, ...]]:
-    """{gate: the gates that it depends on} in 1.`minor`, in the order of the names."""
+    """Return {gate: the gates that it depends on} in 1.`minor`, in the order of the names."""
     if not DEPENDENCIES_SINCE <= minor <= LAST_KNOWN_MINOR:
         return {}
     found = {}
@@ -373,7 +373,7 @@ class Gate(NamedTuple):
 
     @classmethod
     def of(cls, life: GateLife) -> Gate:
-        """What its phases say. The first version counts as alpha."""
+        """Return what its phases say. The first version counts as alpha."""
         phases = life.phases
         return cls(
             life,
@@ -422,12 +422,12 @@ class Gates:
 
     @classmethod
     def of(cls, values: Mapping[str, object], minor: int) -> Gates:
-        """Those of a configuration with these values."""
+        """Return those of a configuration with these values."""
         gates = values.get("featureGates")
         return cls(gates if isinstance(gates, Mapping) else {}, minor)
 
     def enabled(self, name: str) -> bool:
-        """Whether one of GATES is on. One that is locked or gone is as it was in the end."""
+        """Return whether one of GATES is on. One that is locked or gone is as it was in the end."""
         life = GATES[name].life
         phase = life.phase(self.minor)
         if phase is None:

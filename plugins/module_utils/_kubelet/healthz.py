@@ -21,7 +21,8 @@ def healthz_url(address: str, port: int) -> str:
 
 
 def complaint_of(address: str, port: int, deadline: float) -> str:
-    """What is wrong with the answer; empty where it is well. deadline: the monotonic clock's, for the whole of it."""
+    """Return what is wrong with the answer; empty where it is well. deadline: the monotonic clock's, for the whole
+    of it."""
     url = healthz_url(address, port)
     try:
         answer = _ask(address, port, deadline)
@@ -36,7 +37,7 @@ def complaint_of(address: str, port: int, deadline: float) -> str:
 
 
 def _ask(address: str, port: int, deadline: float) -> bytes:
-    """The beginning of the answer at /healthz. Raises OSError.
+    """Return the beginning of the answer at /healthz. Raises OSError.
 
     By a socket, as the standard library's client waits anew for each byte: a server could keep it for ever.
     """

@@ -79,12 +79,12 @@ class Search(NamedTuple):
 
 
 def find_kubelet(tree: Tree) -> KubeletProcess | None:
-    """The kubelet that runs on this node; None where none does, as in a saved machine."""
+    """Return the kubelet that runs on this node; None where none does, as in a saved machine."""
     return search_kubelet(tree).kubelet
 
 
 def search_kubelet(tree: Tree) -> Search:
-    """The kubelet that runs on this node. Of a saved node, whatever was saved counts."""
+    """Return the kubelet that runs on this node. Of a saved node, whatever was saved counts."""
     doubts: list[str] = []
     of_service: list[KubeletProcess] = []
     others: list[KubeletProcess] = []
@@ -128,7 +128,7 @@ def search_kubelet(tree: Tree) -> Search:
 
 
 def _named_processes(tree: Tree) -> Iterator[KubeletProcess | None]:
-    """The processes that say by their command line that they are a kubelet, by process id.
+    """Yield the processes that say by their command line that they are a kubelet, by process id.
 
     None stands for one that may give containers CPUs: the look at all processes is taken once.
     """
@@ -187,7 +187,7 @@ UNSEEN = "its program cannot be seen"
 
 
 def doubt_about(process: KubeletProcess, service: str) -> str:
-    """Why a process of this machine does not count; empty where it does. Raises OSError."""
+    """Return why a process of this machine does not count; empty where it does. Raises OSError."""
     if not trusted_users(process.pid):
         users = sorted(_users(process.pid) - _trusted())
         return "it runs as user %s" % " and ".join(_user_name(user) for user in users)
@@ -215,7 +215,7 @@ def _trusted() -> frozenset[int]:
 
 
 def _users(pid: int) -> frozenset[int]:
-    """The real, effective and other users of a process: of a set-user-ID program the first is who called it."""
+    """Return the real, effective and other users of a process: of a set-user-ID program the first is who called it."""
     return frozenset(int(user) for user in _status(str(pid), "Uid"))
 
 
@@ -230,19 +230,19 @@ def _user_name(user: int) -> str:
 
 
 def is_in_container(pid: int) -> bool:
-    """Whether it is the kubelet of a node that is a container of this one, with process ids of its own."""
+    """Return whether it is the kubelet of a node that is a container of this one, with process ids of its own."""
     # To look at its namespace takes more than root.
     return len(_status(str(pid), "NSpid")) > len(_status("self", "NSpid"))
 
 
 def _status(process: str, name: str) -> list[str]:
-    """The words of a line of a process's status."""
+    """Return the words of a line of a process's status."""
     with open("/proc/%s/status" % process, encoding="utf-8", errors="replace") as file:
         return next((line.split()[1:] for line in file if line.startswith(name + ":")), [])
 
 
 def service_of_process(pid: int) -> str:
-    """The known service, as systemd calls its unit, that a process belongs to; empty for none."""
+    """Return the known service, as systemd calls its unit, that a process belongs to; empty for none."""
     units = {"%s.service" % service for distribution in DISTRIBUTIONS for service in distribution.services}
     for groups in cgroups_of(str(pid)):
         for depth, group in enumerate(groups):
@@ -253,7 +253,7 @@ def service_of_process(pid: int) -> str:
 
 
 def in_pod(cgroups: Iterable[Iterable[str]]) -> bool:
-    """Whether cgroups, as cgroups_of() gives them, are those of a pod, whatever the kubelet's --cgroup-root."""
+    """Return whether cgroups, as cgroups_of() gives them, are those of a pod, whatever the kubelet's --cgroup-root."""
     return any(_is_of_pods(group) for groups in cgroups for group in groups)
 
 
@@ -263,13 +263,14 @@ def _is_of_pods(cgroup: str) -> bool:
 
 
 def cgroups_of(process: str) -> list[list[str]]:
-    """The names in the path of each of its cgroups, of v2 and of each hierarchy of v1. Source: cgroups(7)."""
+    """Return the names in the path of each of its cgroups, of v2 and of each hierarchy of v1. Source: cgroups(7)."""
     with open("/proc/%s/cgroup" % process, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n").split(":", 2)[-1].strip("/").split("/") for line in file]
 
 
 def trusted_program(pid: int) -> str:
-    """The path of the program of a process of this machine; empty where others may have put it there, or write it.
+    """Return the path of the program of a process of this machine; empty where others may have put it there, or write
+    it.
 
     Others are all users but root and, unless that is root, who runs this. Raises OSError.
     """
@@ -280,7 +281,7 @@ def trusted_program(pid: int) -> str:
 
 
 def trusted_users(pid: int) -> bool:
-    """Whether a process of this machine runs as root, or as who runs this, in all regards. Raises OSError."""
+    """Return whether a process of this machine runs as root, or as who runs this, in all regards. Raises OSError."""
     return _users(pid) <= _trusted()
 
 
@@ -297,7 +298,7 @@ _OUTSIDE = "0"
 
 
 def why_unseen(tree: Tree) -> str:
-    """Why a kubelet may run on this machine although none was found; empty where it does not."""
+    """Return why a kubelet may run on this machine although none was found; empty where it does not."""
     return why_hidden() or _who_may_be_it(tree)
 
 
@@ -312,7 +313,8 @@ def _who_may_be_it(tree: Tree) -> str:
 
 
 def why_hidden(proc: str = "/proc", cgroups: str = "/sys/fs/cgroup") -> str:
-    """Why this process would not see a kubelet that runs; empty where it would. Arguments: where these are mounted."""
+    """Return why this process would not see a kubelet that runs; empty where it would. Arguments: where these are
+    mounted."""
     if not _is_seen(proc, "1"):
         return "%s does not show the processes of others (hidepid=, ProtectProc=)" % proc
     for service, path in _services(cgroups):
@@ -324,7 +326,7 @@ def why_hidden(proc: str = "/proc", cgroups: str = "/sys/fs/cgroup") -> str:
 
 
 def _services(cgroups: str) -> Iterator[tuple[str, str]]:
-    """The services of kubelets that are there, each with the path of its processes."""
+    """Yield the services of kubelets that are there, each with the path of its processes."""
     units = ["%s.service" % service for distribution in DISTRIBUTIONS for service in distribution.services]
     for place in _PLACES:
         slices = [name for name in _names(cgroups + place) if name.endswith(".slice")]
@@ -390,7 +392,7 @@ def stopped_version(tree: Tree, distribution: Distribution, run: Run = _run_prog
 
 
 def running_version(pid: int, run: Run = _run_program) -> str:
-    """The version of a kubelet that runs on this machine, as in 1.35.6; empty where it does not say.
+    """Return the version of a kubelet that runs on this machine, as in 1.35.6; empty where it does not say.
 
     The program is run only if it is a file of this machine that nobody but root, or the user of this process, can have
     put there.
@@ -403,7 +405,8 @@ def running_version(pid: int, run: Run = _run_program) -> str:
 
 
 def _program_as_it_runs(pid: int) -> str:
-    """The path of a process's program; empty where there is another file now, or one of others. Raises OSError."""
+    """Return the path of a process's program; empty where there is another file now, or one of others. Raises
+    OSError."""
     try:
         program = trusted_program(pid)
         # The file at this path may be another one by now, or that of a container.
@@ -421,7 +424,7 @@ def _program_as_it_runs(pid: int) -> str:
 
 
 def _start_of(pid: int) -> float:
-    """When a process was started, in seconds since 1970. Raises OSError."""
+    """Return when a process was started, in seconds since 1970. Raises OSError."""
     with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
         # The name, in parentheses, may hold anything; the time is the 20th field behind it.
         ticks = int(file.read().rpartition(")")[2].split()[19])
@@ -429,7 +432,7 @@ def _start_of(pid: int) -> float:
 
 
 def version_in(said: str) -> str:
-    """The version that a program has said, as in 1.35.6; empty where there is none in it."""
+    """Return the version that a program has said, as in 1.35.6; empty where there is none in it."""
     found = _VERSION.search(said)
     return found.group(1) if found else ""
 
@@ -457,7 +460,7 @@ class Installation(NamedTuple):
     unread: str = ""
 
     def to_dict(self, tree: Tree) -> dict[str, Any]:
-        """Plain data, as drift_info returns it, without what may be secret."""
+        """Return plain data, as drift_info returns it, without what may be secret."""
         words: list[str] = []
         if self.command_line:
             # Imported here: a node that does not run a kubelet is read faster without.
@@ -484,7 +487,7 @@ def find_installation(
     kubelet_root: str | None = None,
     search: Search | None = None,
 ) -> Installation | None:
-    """The kubelet of this node; None where there is none.
+    """Return the kubelet of this node; None where there is none.
 
     A running kubelet's command line counts before the one that is given, which is that of one that is stopped.
     config_path and kubelet_root count before all else. search: the look at the node's processes, where it was taken.
@@ -550,7 +553,7 @@ def find_installation(
 
 
 def _unnamed_notes(tree: Tree, path: str, words: Sequence[str]) -> list[Note]:
-    """What is said of a distribution's configuration file that a kubelet with these words does not read."""
+    """Return what is said of a distribution's configuration file that a kubelet with these words does not read."""
     if not tree.exists(path):
         return []
     text = "%s does not count: the kubelet's command line has no --config (%s)"
@@ -558,11 +561,11 @@ def _unnamed_notes(tree: Tree, path: str, words: Sequence[str]) -> list[Note]:
 
 
 def may_give_flags(tree: Tree, distribution: Distribution) -> bool:
-    """Whether there is a file that may give flags to a kubelet that does not run."""
+    """Return whether there is a file that may give flags to a kubelet that does not run."""
     places = [place for file in distribution.flag_files for place in (file.path, file.path + ".d")]
     return any(tree.exists(place) for place in places) or has_unit(tree, service_of(tree, distribution))
 
 
 def _expanded(path: str | None) -> str | None:
-    """A path, unless it depends on a variable, as in MicroK8s' file."""
+    """Return a path, unless it depends on a variable, as in MicroK8s' file."""
     return None if path is None or "$" in path else path

@@ -71,7 +71,7 @@ class PlacedFile(NamedTuple):
 
 
 def file_changes(files: Iterable[PlacedFile]) -> list[FileChange]:
-    """These files as what is to be written."""
+    """Return these files as what is to be written."""
     return [FileChange(file.path, _encoded(file.before), _encoded(file.after), _MODE) for file in files]
 
 
@@ -87,7 +87,7 @@ class _Written(NamedTuple):
 
 
 def plan_files(sources: Sources, plan: SettingsPlan, wanted: Iterable[str], minor: int) -> list[PlacedFile]:
-    """The files to write, the one that the kubelet reads last, if anything is to be changed in them.
+    """Return the files to write, the one that the kubelet reads last, if anything is to be changed in them.
 
     Raises RefusedError where nothing may be written, or what is written would have no effect.
     """
@@ -106,7 +106,7 @@ def plan_files(sources: Sources, plan: SettingsPlan, wanted: Iterable[str], mino
 
 
 def main_file(sources: Sources, minor: int) -> str | None:
-    """The path of the file that the settings are, or would be, written to; None where none may be."""
+    """Return the path of the file that the settings are, or would be, written to; None where none may be."""
     place = place_to_write(sources, minor)
     if place == DROP_IN:
         return sources.drop_in_path
@@ -116,7 +116,7 @@ def main_file(sources: Sources, minor: int) -> str | None:
 
 
 def touched_files(sources: Sources, minor: int) -> list[str]:
-    """The paths of all files that any change of settings may write."""
+    """Return the paths of all files that any change of settings may write."""
     patch = sources.patch_path if _has_patch(sources, minor) else None
     return [path for path in (patch, main_file(sources, minor)) if path is not None]
 
@@ -127,7 +127,7 @@ def _has_patch(sources: Sources, minor: int) -> bool:
 
 
 def place_to_write(sources: Sources, minor: int) -> str:
-    """FILE, DROP_IN, FLAGS or NOWHERE."""
+    """Return FILE, DROP_IN, FLAGS or NOWHERE."""
     installation = sources.installation
     place = installation.distribution.place
     drop_ins_work = installation.config_dir is not None and minor >= DROP_IN_SINCE
@@ -178,7 +178,7 @@ def _in_drop_in(sources: Sources, plan: SettingsPlan) -> _Written:
 
 
 def _over(value: object, lower: object) -> object:
-    """What a JSON merge patch has for a value over a lower one: null removes."""
+    """Return what a JSON merge patch has for a value over a lower one: null removes."""
     if value is REMOVE:
         return REMOVE if lower is None else None
     if isinstance(value, Mapping) and isinstance(lower, Mapping):
@@ -230,7 +230,7 @@ def _given(texts: Mapping[str, str]) -> list[GivenFlag]:
 
 
 def _flag_values(plan: SettingsPlan, own: Mapping[str, Any]) -> dict[str, object]:
-    """The fields that change, as flags give them: each with all of its members, but feature gates one by one."""
+    """Return the fields that change, as flags give them: each with all of its members, but feature gates one by one."""
     values: dict[str, object] = {path[0]: plan.configuration.values.get(path[0]) for path in plan.changes}
     if FEATURE_GATES in values:
         gates = {path[1]: value for path, value in plan.changes.items() if path[0] == FEATURE_GATES}
@@ -246,7 +246,8 @@ def _arguments(field: str, value: object) -> list[str]:
 
 
 def _patched(sources: Sources, plan: SettingsPlan, wanted: Iterable[str]) -> PlacedFile:
-    """The patch with which kubeadm makes the file anew: with all that is wanted, as it is not known what it patches."""
+    """Return the patch with which kubeadm makes the file anew: with all that is wanted, as it is not known what it
+    patches."""
     old = sources.patch
     own = old or KubeletConfiguration.parse(_HEADER, str(sources.patch_path))
     file = sources.file.values if sources.file is not None else {}
@@ -263,7 +264,7 @@ def _patched(sources: Sources, plan: SettingsPlan, wanted: Iterable[str]) -> Pla
 
 
 def _with_options(wanted: Iterable[str], settings: Mapping[str, object]) -> list[str]:
-    """The names of these settings, and the options where the policy none goes without."""
+    """Return the names of these settings, and the options where the policy none goes without."""
     names = list(wanted)
     drops = "cpu_manager_policy" in names and settings["cpu_manager_policy"] == NONE
     return [*names, *(["cpu_manager_policy_options"] if drops and "cpu_manager_policy_options" not in names else [])]

@@ -46,7 +46,7 @@ BLANKS = " \t\r\n"
 
 
 def words_redacted(words: Sequence[str], has_program: bool = True, depth: int = 0) -> list[str]:
-    """The words of a command line without its secrets, as many as before.
+    """Return the words of a command line without its secrets, as many as before.
 
     has_program: whether the first is a program, unlike in a variable. depth: of how many words it is a part; of what is
     a part of many, nothing is kept.
@@ -81,17 +81,18 @@ def words_redacted(words: Sequence[str], has_program: bool = True, depth: int = 
 
 
 def _flag(name: str) -> str:
-    """The name of a flag as the kubelet's table has it, also of one that is written with one dash by mistake."""
+    """Return the name of a flag as the kubelet's table has it, also of one that is written with one dash by mistake."""
     return bare(name) if len(name) > len("-v") or name == "-v" else ""
 
 
 def is_known(name: str) -> bool:
-    """Whether a flag is the kubelet's, or hands one on to it."""
+    """Return whether a flag is the kubelet's, or hands one on to it."""
     return name == HANDED_ON or _flag(name) in FLAGS
 
 
 def takes_value(name: str) -> bool:
-    """Whether the word behind a flag is its value. That of a flag which no table has is one where its name says so."""
+    """Return whether the word behind a flag is its value. That of a flag which no table has is one where its name
+    says so."""
     if name == HANDED_ON:
         return True
     flag = FLAGS.get(_flag(name))
@@ -105,7 +106,7 @@ def _name(name: str, equals: str) -> str:
 
 
 def _value(name: str, value: str, depth: int) -> str:
-    """What takes the place of a flag's value. A header's name is no secret."""
+    """Return what takes the place of a flag's value. A header's name is no secret."""
     if name == HANDED_ON:
         (word,) = words_redacted(["--" + value.lstrip("-")], False, depth + 1)
         return word[len("--") :] if word.startswith("--") else word
@@ -126,7 +127,7 @@ def _header(text: str) -> str:
 
 
 def is_variables(word: str) -> bool:
-    """Whether a word is made of variables alone."""
+    """Return whether a word is made of variables alone."""
     return not VARIABLE.sub("", word)
 
 
@@ -147,7 +148,7 @@ def _positional(word: str, is_program: bool, depth: int) -> str:
 
 
 def quoted_word(word: str) -> str:
-    """A word as split_words() reads it."""
+    """Return a word as split_words() reads it."""
     if word and not any(sign in word for sign in BLANKS + "\\\"'"):
         return word
     return '"%s"' % word.replace("\\", "\\\\").replace('"', '\\"')
@@ -164,7 +165,7 @@ _QUOTED_TIMES = 3
 
 
 def said_redacted(text: str, words: Sequence[str] = (), secrets: Iterable[str] = ()) -> str:
-    """What a kubelet says, without secrets: those of any text, and the values of flags that no table has.
+    """Return what a kubelet says, without secrets: those of any text, and the values of flags that no table has.
 
     words: those of its command line, without the program. secrets: what is secret in its configuration.
     """
@@ -180,7 +181,7 @@ def said_redacted(text: str, words: Sequence[str] = (), secrets: Iterable[str] =
 
 
 def secrets_in(values: Any) -> Iterator[str]:
-    """The texts that are secret in the values of a configuration."""
+    """Yield the texts that are secret in the values of a configuration."""
     for key, value in values.items() if isinstance(values, Mapping) else ():
         if is_secret(str(key)):
             yield from _texts(value)
@@ -204,7 +205,8 @@ def _is_secret_flag(name: str) -> bool:
 
 
 def _left_out(word: str, shown: str) -> Iterator[str]:
-    """What of a word is redacted in it as it is shown: all from there on, each part, and the words of each part."""
+    """Yield what of a word is redacted in it as it is shown: all from there on, each part, and the words of each
+    part."""
     if word == shown:
         return
     before, *kept = shown.split(REDACTED)

@@ -70,14 +70,14 @@ class UnsafeError(Exception):
 
 
 def is_prose(comment: str) -> bool:
-    """Whether a comment is made of words alone, none of which is the name of a secret."""
+    """Return whether a comment is made of words alone, none of which is the name of a secret."""
     if not _PROSE.fullmatch(comment):
         return False
     return all(_PROSE_WORD.fullmatch(word) and not is_secret(word) for word in re.findall("[A-Za-z]+", comment))
 
 
 def lines_redacted(text: str) -> str:
-    """A file with flags and their values on lines, without their secrets. Each line stays a line."""
+    """Return a file with flags and their values on lines, without their secrets. Each line stays a line."""
     lines = text.splitlines(keepends=True)
     given = [line_words(line) for line in lines]
     rest = iter(words_redacted([word for words in given for word in words], has_program=False))
@@ -97,7 +97,7 @@ def lines_redacted(text: str) -> str:
 
 
 def environment_redacted(text: str, needed: Mapping[str, bool] = _NOTHING) -> str:
-    """An environment file with all its variables. Those that give no flags lose their values.
+    """Return an environment file with all its variables. Those that give no flags lose their values.
 
     needed: what variables_of() gives of the command line of the unit.
     """
@@ -127,8 +127,8 @@ def _variable(name: str, value: str, needed: Mapping[str, bool]) -> str:
 
 
 def variables_of(command: str) -> dict[str, bool]:
-    """The variables in a unit's command line: whether a flag takes the value whose values are kept, or it is words of
-    its own. Those that other flags take are not among them."""
+    """Return the variables in a unit's command line: whether a flag takes the value whose values are kept, or it is
+    words of its own. Those that other flags take are not among them."""
     found: dict[str, bool] = {}
     before = ""
     for word in command_words(command) or ():
@@ -144,7 +144,8 @@ def variables_of(command: str) -> dict[str, bool]:
 
 
 def command_redacted(command: str) -> str:
-    """The value of ExecStart= in a unit without its secrets; one that systemd does not understand stays such a one."""
+    """Return the value of ExecStart= in a unit without its secrets; one that systemd does not understand stays such
+    a one."""
     words = command_words(command)
     if words is None:
         return '"' + REDACTED
@@ -155,7 +156,7 @@ def command_redacted(command: str) -> str:
 def unit_redacted(
     settings: Sequence[tuple[str, str]], variables: Callable[[str], dict[str, str]], needed: Mapping[str, bool]
 ) -> str:
-    """A unit, or a drop-in file of one, with what gives a kubelet its flags.
+    """Return a unit, or a drop-in file of one, with what gives a kubelet its flags.
 
     settings: what its section of the service says, in order. variables: reads the value of Environment=.
     needed: what variables_of() gives of the command line, which may stand in another file.
@@ -171,12 +172,12 @@ def unit_redacted(
 
 
 def escaped(value: str) -> str:
-    """A text between double quotes in a unit."""
+    """Return a text between double quotes in a unit."""
     return _signs_escaped(value).replace("%", "%%")
 
 
 def _escaped_word(word: str) -> str:
-    """A word of a command line as systemd reads it. A % in it stays one."""
+    """Return a word of a command line as systemd reads it. A % in it stays one."""
     escaped = _signs_escaped(word)
     return escaped if word == escaped and word and not any(sign in word for sign in BLANKS + "'") else '"%s"' % escaped
 
@@ -224,7 +225,7 @@ class _Leaf(NamedTuple):
 
 
 def kubelet_args_redacted(text: str) -> str:
-    """k3s' or RKE2's configuration file with the kubelet's arguments alone. Raises UnsafeError."""
+    """Return k3s' or RKE2's configuration file with the kubelet's arguments alone. Raises UnsafeError."""
     before = "kubelet-arg: [first]\n"
     try:
         first, words = kubelet_args([before, text])
@@ -238,7 +239,7 @@ def kubelet_args_redacted(text: str) -> str:
 
 
 def runtime_redacted(content: bytes) -> bytes:
-    """What is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
+    """Return what is read of a container runtime's file, or of any other one in TOML. Raises UnsafeError."""
     try:
         return essence(content.decode("utf-8")).encode("utf-8")
     except (TOMLError, UnicodeDecodeError) as error:
@@ -246,7 +247,8 @@ def runtime_redacted(content: bytes) -> bytes:
 
 
 def configuration_redacted(text: str) -> str:
-    """A KubeletConfiguration without secrets, else the same to the byte. Of another or a damaged file, its shape."""
+    """Return a KubeletConfiguration without secrets, else the same to the byte. Of another or a damaged file, its
+    shape."""
     try:
         before = KubeletConfiguration.parse(text)
         leaves = list(_leaves(read_document(text), _ROOT))
@@ -258,7 +260,7 @@ def configuration_redacted(text: str) -> str:
 
 
 def _leaves(node: TextNode, kind: GoType | None) -> Iterator[_Leaf]:
-    """The values in a mapping, in the order of the text. kind: of the mapping; None where no field takes it."""
+    """Yield the values in a mapping, in the order of the text. kind: of the mapping; None where no field takes it."""
     for key, member in node.members.items():
         inner = _kind_of(key, kind)
         if member.node.members:
@@ -284,7 +286,7 @@ def _kept_member(key: str, value: Any, kind: GoType | None) -> object:
 
 
 def _kept(value: Any, kind: GoType | None) -> object:
-    """What is kept of a value. kind: what it should be; None where no field takes it."""
+    """Return what is kept of a value. kind: what it should be; None where no field takes it."""
     if isinstance(value, dict):
         return {key: _kept_member(key, item, kind) for key, item in value.items()}
     if isinstance(value, list):
@@ -310,7 +312,7 @@ def _words_of_anchors(text: str) -> set[str]:
 
 
 def _with_kept(text: str, leaves: Sequence[_Leaf], names: Container[str]) -> str:
-    """The text with what is kept of its values, of comments, and of all that is neither of the two."""
+    """Return the text with what is kept of its values, of comments, and of all that is neither of the two."""
     pieces = []
     at = 0
     for leaf in leaves:
@@ -324,7 +326,7 @@ def _with_kept(text: str, leaves: Sequence[_Leaf], names: Container[str]) -> str
 
 
 def _between(text: str, names: Container[str]) -> str:
-    """What stands between values: keys and comments, and perhaps what nobody reads."""
+    """Return what stands between values: keys and comments, and perhaps what nobody reads."""
     pieces = []
     at = 0
     for comment in _COMMENT.finditer(text):
@@ -337,7 +339,7 @@ def _between(text: str, names: Container[str]) -> str:
 
 
 def _shape(text: str, names: Container[str]) -> str:
-    """A text with signs in place of the words that are not among these names."""
+    """Return a text with signs in place of the words that are not among these names."""
 
     def masked(found: re.Match[str]) -> str:
         word = found.group()
@@ -358,7 +360,8 @@ _SUMS = tuple(
 
 
 def checkpoint_without_names(content: bytes) -> bytes:
-    """The CPU manager's checkpoint with a hash for each container's name, its checksums right where they were right.
+    """Return the CPU manager's checkpoint with a hash for each container's name, its checksums right where they were
+    right.
 
     Raises UnsafeError for a text in which the names cannot be told from the rest, such as a damaged one.
     """
@@ -381,7 +384,7 @@ def checkpoint_without_names(content: bytes) -> bytes:
 
 
 def memory_state_without_names(content: bytes) -> bytes:
-    """The memory manager's state with hashes for names, its checksums right where they were.
+    """Return the memory manager's state with hashes for names, its checksums right where they were.
 
     Raises UnsafeError for what may have names elsewhere.
     """
@@ -402,7 +405,7 @@ def _memory_sum(content: bytes, fields: Iterable[Any], name: str) -> int:
 
 
 def _members(content: bytes) -> dict[str, object]:
-    """The members of a state as a kubelet writes it. Raises UnsafeError for anything else."""
+    """Return the members of a state as a kubelet writes it. Raises UnsafeError for anything else."""
     try:
         members = json.loads(content.decode("utf-8"), object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
@@ -436,7 +439,7 @@ def _rename(members: dict[str, Any]) -> None:
 
 
 def _renamed(entries: object) -> Any:
-    """{pod UID: {hash of the container's name: what it has}}. Raises UnsafeError for entries of another form."""
+    """Return {pod UID: {hash of the container's name: what it has}}. Raises UnsafeError for entries of another form."""
     if entries is None:
         return None
     if not isinstance(entries, Mapping):

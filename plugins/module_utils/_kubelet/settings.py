@@ -98,7 +98,7 @@ def _switch(value: object) -> bool:
 
 
 def _reserved_memory(value: object) -> tuple[object, ...]:
-    """Each NUMA node with what is reserved of it, in order."""
+    """Return each NUMA node with what is reserved of it, in order."""
     entries = []
     for entry in value if isinstance(value, (list, tuple)) else (value,):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("limits"), Mapping):
@@ -120,7 +120,7 @@ _TEXT: Mapping[str, Any] = {"type": "str"}
 
 
 def _choice(field: str, choices: tuple[str, ...], check: str, gates: GatesOf | None = None) -> Setting:
-    """One of these texts."""
+    """Return one of these texts."""
 
     def choose(value: object) -> str:
         if value not in choices:
@@ -132,7 +132,7 @@ def _choice(field: str, choices: tuple[str, ...], check: str, gates: GatesOf | N
 
 
 def _named_options(field: str, gate: str, gate_of: Callable[[str, int], str | None], check: str) -> Setting:
-    """Options by their names: all need one gate, and each may need one of its own."""
+    """Yield options by their names: all need one gate, and each may need one of its own."""
 
     def gates(value: Mapping[str, str], minor: int) -> Iterator[str]:
         if value:
@@ -217,7 +217,7 @@ _RESERVED_CGROUPS = {"systemReservedCgroup": "system-reserved", "kubeReservedCgr
 
 
 def companions(wanted: Mapping[str, object], configuration: Configuration, minor: int) -> dict[tuple[str, ...], object]:
-    """What to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
+    """Return what to change beside the wanted settings, as KubeletConfiguration.with_changes() takes it.
 
     A feature gate is switched on where it is off and a wanted option needs it.
     """
@@ -239,7 +239,7 @@ def _needed_gates(wanted: Mapping[str, Any], minor: int) -> Iterator[str]:
 
 
 def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
-    """The cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
+    """Yield the cgroups that are named and not enforced, as on EKS: all they do is to keep CPUs from being reserved."""
     enforced = values.get("enforceNodeAllocatable") or ()
     for name, enforcement in _RESERVED_CGROUPS.items():
         if values.get(name) and not any(str(enforced_name).startswith(enforcement) for enforced_name in enforced):
@@ -247,7 +247,7 @@ def _idle_cgroups(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def found_settings(configuration: Configuration, replaced: Container[str] = ()) -> dict[str, Any]:
-    """What the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read.
+    """Return what the kubelet makes of its file: every setting. Raises ConfigurationError for a value it cannot read.
 
     replaced: the settings that get other values, so that what cannot be read of them may be there.
     """
@@ -288,7 +288,7 @@ def _is_within(bounds: Bounds, number: int) -> bool:
 
 
 def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[str, object]:
-    """All settings of the node once `wanted` is applied to what is `found`.
+    """Return all settings of the node once `wanted` is applied to what is `found`.
 
     The policy none refuses to start with any option, so going to it without naming options drops them.
     """
@@ -299,7 +299,7 @@ def complete(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[
 
 
 def differences(wanted: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
-    """The names of the settings that mean something else, in the order of SETTINGS."""
+    """Return the names of the settings that mean something else, in the order of SETTINGS."""
     return [
         name
         for name, setting in SETTINGS.items()
@@ -308,7 +308,7 @@ def differences(wanted: Mapping[str, object], found: Mapping[str, object]) -> li
 
 
 def _meaning(setting: Setting, found: object) -> object:
-    """What the kubelet makes of a value; None where it refuses it, as it does a number in place of a text."""
+    """Return what the kubelet makes of a value; None where it refuses it, as it does a number in place of a text."""
     if isinstance(found, (int, float)) and isinstance(setting.default, str):
         return None
     try:
@@ -318,12 +318,13 @@ def _meaning(setting: Setting, found: object) -> object:
 
 
 def changes(wanted: Mapping[str, object], found: Mapping[str, object]) -> dict[tuple[str, ...], Any]:
-    """What to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something else."""
+    """Return what to change in the file, as KubeletConfiguration.with_changes() takes it: only what means something
+    else."""
     return {SETTINGS[name].path: written(name, wanted[name]) for name in differences(wanted, found)}
 
 
 def written(name: str, value: object) -> Any:
-    """What a file has for a setting: no CPUs, no options are better not in it at all."""
+    """Return what a file has for a setting: no CPUs, no options are better not in it at all."""
     setting = SETTINGS[name]
     meaning = setting.meaning(value)
     return REMOVE if not meaning and meaning == setting.meaning(setting.default) else value
@@ -359,7 +360,7 @@ def plan_settings(
 
 
 def needed_config(prediction: Prediction) -> CPUManagerConfig:
-    """What the CPU manager starts with, where the kubelet is to start. Raises RefusedError where it does not."""
+    """Return what the CPU manager starts with, where the kubelet is to start. Raises RefusedError where it does not."""
     refusal = prediction.refusal
     if refusal is not None:
         raise start_error(refusal)
@@ -374,7 +375,7 @@ def needed_config(prediction: Prediction) -> CPUManagerConfig:
 
 
 def start_error(refusal: Finding) -> RefusedError:
-    """The refusal of a kubelet, under the names of the settings."""
+    """Return the refusal of a kubelet, under the names of the settings."""
     return RefusedError(
         "the kubelet would not start: %s%s (%s)" % (refusal.context, refusal.text, refusal.cause),
         _setting_at(refusal.where),
@@ -384,7 +385,7 @@ def start_error(refusal: Finding) -> RefusedError:
 
 
 def _setting_at(where: str) -> str:
-    """The name of the setting at a place of a configuration; else the place."""
+    """Return the name of the setting at a place of a configuration; else the place."""
     for name, setting in SETTINGS.items():
         path = ".".join(setting.path)
         if where == path or where.startswith((path + ".", path + "[")):
@@ -393,7 +394,7 @@ def _setting_at(where: str) -> str:
 
 
 def check_wishes(config: CPUManagerConfig) -> None:
-    """What the kubelet would take, and nobody can want. Raises RefusedError."""
+    """Refuse what the kubelet would take, and nobody can want. Raises RefusedError."""
     if config.policy_name == STATIC and config.reserved == config.all_cpus:
         names = tuple(map(option, ("reserved_system_cpus", "kube_reserved_cpu", "system_reserved_cpu")))
         raise RefusedError(
@@ -406,7 +407,7 @@ def check_wishes(config: CPUManagerConfig) -> None:
 
 
 def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) -> list[str]:
-    """The fields of a configuration that its kubelet ignores, each with the one that was meant."""
+    """Return the fields of a configuration that its kubelet ignores, each with the one that was meant."""
     notes: list[str] = []
     for finding in ignored:
         path = finding.where.partition("[")[0].split(".")
@@ -418,7 +419,7 @@ def ignored_key_notes(ignored: Sequence[Finding], configuration: Configuration) 
 
 
 def replaced_map_notes(configuration: Configuration) -> list[str]:
-    """The maps of a configuration of which a flag takes the place."""
+    """Return the maps of a configuration of which a flag takes the place."""
     maps = configuration.replaced_maps()
     return [Note("field-ignored", "%s; %s" % (replaced.to_cause(), replaced.to_remedy())) for replaced in maps]
 
@@ -431,7 +432,8 @@ class Reserved(NamedTuple):
 
 
 def reservation_notes(topology: Topology, wanted: Reserved, found: Reserved) -> list[str]:
-    """What becomes of the other threads of cores of which a part is reserved: now, and with what is wanted instead."""
+    """Return what becomes of the other threads of cores of which a part is reserved: now, and with what is wanted
+    instead."""
     notes: list[str] = []
     others = _other_threads(topology, found.cpus)
     if others:
@@ -449,7 +451,8 @@ def _other_threads(topology: Topology, cpus: CPUSet) -> CPUSet:
 
 
 def design_notes(config: CPUManagerConfig | None) -> list[str]:
-    """What is by design, and asked all the time: other pods run on reserved CPUs, too. config: None if not known."""
+    """Return what is by design, and asked all the time: other pods run on reserved CPUs, too. config: None if not
+    known."""
     if config is None or config.policy_name != STATIC or config.strict_reservation or config.is_partitioned:
         return []
     since, beta = OPTION_SINCE[STRICT_RESERVATION][:2]

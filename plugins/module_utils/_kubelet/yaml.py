@@ -45,7 +45,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def read_json(text: str) -> TextNode:
-    """The root of the text. Raises ReadError, mostly a YAMLError, which has the line and the column."""
+    """Return the root of the text. Raises ReadError, mostly a YAMLError, which has the line and the column."""
     # In a text, Go takes what is no UTF-8 for this sign.
     return _JSONReader(re.sub("[\ud800-\udfff]", "\ufffd", text)).document()
 
@@ -113,7 +113,7 @@ class _JSONReader:
 
 
 def _joined(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Of a key that is there twice, Go decodes the one into the other."""
+    """Return the members of an object: of a key that is there twice, Go decodes the one into the other."""
     members: dict[str, object] = {}
     for key, value in pairs:
         if key in members and None in (value, members[key]) and value != members[key]:
@@ -137,12 +137,13 @@ def _no_constant(name: str) -> None:
 
 
 def load(content: str | bytes) -> Any:
-    """The value of the first document: dict, list, str, int, float, bool or None. Raises YAMLError."""
+    """Return the value of the first document: dict, list, str, int, float, bool or None. Raises YAMLError."""
     return read(content).value
 
 
 def read(content: str | bytes) -> TextNode:
-    """The first document of a text or a file, with positions. Line breaks are as in the file. Raises YAMLError."""
+    """Return the first document of a text or a file, with positions. Line breaks are as in the file. Raises
+    YAMLError."""
     try:
         return _Reader(content if isinstance(content, str) else content.decode("ascii")).document()
     except (_RareError, UnicodeDecodeError):
@@ -152,7 +153,7 @@ def read(content: str | bytes) -> TextNode:
 
 
 def anchors(text: str) -> list[Anchor]:
-    """All anchors of the first document, in the order in which their values end. Raises YAMLError."""
+    """Return all anchors of the first document, in the order in which their values end. Raises YAMLError."""
     from .yaml_composer import read_rare
 
     return read_rare(text)[1]
@@ -221,7 +222,7 @@ class _Reader:
             raise _RareError
 
     def _block(self) -> TextNode:
-        """The mapping or the list whose first line begins here."""
+        """Return the mapping or the list whose first line begins here."""
         self._enter()
         is_list = _DASH.match(self.text, self.at) is not None
         node = self._sequence() if is_list else self._mapping()
@@ -243,7 +244,7 @@ class _Reader:
         return _mapping_node(members, start, BLOCK)
 
     def _value(self, column: int, colon: int) -> TextNode:
-        """What follows a colon or a dash."""
+        """Return what follows a colon or a dash."""
         if self.text[self.at : self.at + 1] not in ("", "#", "\r", "\n"):
             return self._inline(column)
         self.at = colon
@@ -257,7 +258,7 @@ class _Reader:
         return _DASH.match(self.text, self.at) is not None
 
     def _inline(self, column: int) -> TextNode:
-        """A value on the line of its key or dash, and that only."""
+        """Return a value on the line of its key or dash, and that only."""
         node = self._flow_or_scalar(_PLAIN)
         self._take(_LINE_END)
         self._next_line()

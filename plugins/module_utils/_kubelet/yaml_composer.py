@@ -75,7 +75,7 @@ class Composer:
         self.depth = 0
 
     def document(self) -> Raw | None:
-        """The document's node; None where there is none."""
+        """Return the document's node; None where there is none."""
         token = self.scanner.peek()
         if token.kind == STREAM_END:
             return None
@@ -243,7 +243,7 @@ class Composer:
         self._block_end("did not find expected key")
 
     def _block_part(self, sign: Token) -> Raw:
-        """The key or the value behind its sign."""
+        """Return the key or the value behind its sign."""
         if self.scanner.peek().kind in {KEY, VALUE, BLOCK_END}:
             return self._empty(sign.end, sign.end.at)
         return self._node(block=True, indentless=True)
@@ -274,7 +274,7 @@ class Composer:
         return token.kind != closing
 
     def _pair(self) -> Raw:
-        """A key with its value among the items of a list."""
+        """Return a key with its value among the items of a list."""
         sign = self.scanner.take()
         node = Raw(MAPPING, sign.start, sign.start.at, sign.end.at, style="flow")
         token = self.scanner.peek()
@@ -332,7 +332,8 @@ _RESOLVED_TAGS = frozenset(TAGS + name for name in ("str", "bool", "int", "float
 
 
 def read_rare(content: str | bytes) -> tuple[TextNode, list[Anchor]]:
-    """The first document in `content` and its anchors, in the order in which their values end. Raises YAMLError."""
+    """Return the first document in `content` and its anchors, in the order in which their values end. Raises
+    YAMLError."""
     there = source(content)
     try:
         raw = Composer(Scanner(there.text, there.fault)).document()
@@ -389,7 +390,7 @@ class _Values:
         return node._replace(duplicates=tuple(self.duplicates))
 
     def _node(self, raw: Raw) -> TextNode:
-        """One more value, or the copy of one."""
+        """Return one more value, or the copy of one."""
         self._count(raw)
         start, end = raw.start + self.skipped, raw.end + self.skipped
         if raw.kind == ALIAS:
@@ -515,7 +516,7 @@ class _Values:
         return TextNode(value, raw.start + self.skipped, raw.end + self.skipped, raw.style or ALIAS, {})
 
     def _key(self, raw: Raw, value: Raw) -> tuple[tuple[str, Any], str]:
-        """What makes a key another key than all others, and its text in JSON."""
+        """Return what makes a key another key than all others, and its text in JSON."""
         self._count(raw)
         if raw.kind == ALIAS:
             target = self._target(raw)
@@ -592,7 +593,7 @@ def _binary(raw: Raw) -> str:
 
 
 def _sorted_numbers(value: object) -> Iterator[float]:
-    """What has no JSON, in the order in which JSON is written."""
+    """Yield what has no JSON, in the order in which JSON is written."""
     if isinstance(value, dict):
         for key in sorted(value, key=lambda key: key.encode("utf-8", "surrogatepass")):
             yield from _sorted_numbers(value[key])
@@ -604,7 +605,7 @@ def _sorted_numbers(value: object) -> Iterator[float]:
 
 
 def _float_key(number: float) -> str:
-    """As Go writes a float64 with the digits that a float32 needs (%g)."""
+    """Return a number as Go writes a float64 with the digits that a float32 needs (%g)."""
     from ctypes import c_float
 
     rounded = c_float(number).value
@@ -619,7 +620,7 @@ def _float_key(number: float) -> str:
 
 
 def _go(value: object, is_member: bool = False) -> str:
-    """The value as Go's %#v writes it."""
+    """Return the value as Go's %#v writes it."""
     from .._base.golang import quote
 
     if isinstance(value, dict):

@@ -28,14 +28,14 @@ REMOVE = _Remove()
 
 
 def value_at(values: object, path: Sequence[str]) -> Any:
-    """What is at a path of keys; None where there is nothing, or no mapping on the way."""
+    """Return what is at a path of keys; None where there is nothing, or no mapping on the way."""
     for key in path:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
 
 
 def same(left: Any, right: Any) -> bool:
-    """True when two values are equal and of the same types: 1, 1.0 and True differ."""
+    """Return True when two values are equal and of the same types: 1, 1.0 and True differ."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -134,7 +134,7 @@ _MAX_DIGITS = 400
 
 
 def resolve(text: str) -> Any:
-    """What a plain scalar stands for. Raises OverflowError for a number that not all kubelets read alike."""
+    """Return what a plain scalar stands for. Raises OverflowError for a number that not all kubelets read alike."""
     if text in WORDS:
         return WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -165,5 +165,5 @@ def resolve(text: str) -> Any:
 
 
 def as_json(value: object) -> Any:
-    """The value that JSON has: a number without a fraction is an integer."""
+    """Return the value that JSON has: a number without a fraction is an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGE else value

@@ -81,7 +81,7 @@ _ABOUT_A_NAME = (
 
 
 def for_people(problem: str, found: str) -> str:
-    """The problem in words for a person; `found` is the text that stands there."""
+    """Return the problem in words for a person; `found` is the text that stands there."""
     if problem == "found character that cannot start any token" and found.startswith("\t"):
         return "found a tab; use spaces"
     for pattern, what in _ABOUT_A_NAME:
@@ -141,7 +141,7 @@ class Source(NamedTuple):
 
 
 def source(content: str | bytes) -> Source:
-    """A text is taken as UTF-8; surrogates stand in it for bytes that are none."""
+    """Return a text is taken as UTF-8; surrogates stand in it for bytes that are none."""
     if isinstance(content, str):
         skipped = 1 if content.startswith("\ufeff") else 0
         text = content[skipped:]
@@ -155,7 +155,7 @@ def source(content: str | bytes) -> Source:
 
 
 def _has_paired(text: str) -> bool:
-    """Whether there are surrogates that stand for no byte."""
+    """Return whether there are surrogates that stand for no byte."""
     return re.search("[\ud800-\udc7f\udd00-\udfff]", text) is not None
 
 
@@ -181,7 +181,7 @@ def _decoded(content: bytes, mark: int, encoding: str) -> Source:
 
 
 def _chunk_of(content: bytes, mark: int, place: int, encoding: str) -> int:
-    """Where the bytes begin that are decoded together with the one at `place`."""
+    """Return where the bytes begin that are decoded together with the one at `place`."""
     begin, until = mark, _CHUNK
     while until <= place:
         if encoding == "utf-8":
@@ -239,7 +239,7 @@ _HEX = re.compile("[0-9a-fA-F]*")
 
 
 def _folded(first: str, others: str) -> str:
-    """The line breaks between two words."""
+    """Return the line breaks between two words."""
     return (others or " ") if first in {"\n", ""} else first + others
 
 
@@ -251,7 +251,7 @@ class _Gap:
         self.broken = False
 
     def take(self, scanner: Scanner, indent: int = 0) -> None:
-        """Up to the next word. Outside of quotes no tab may be in the indentation, which `indent` ends."""
+        """Go to the next word. Outside of quotes no tab may be in the indentation, which `indent` ends."""
         while True:
             if self.broken and scanner.column() < indent:
                 spaces = _SCALAR_SPACES.match(scanner.text, scanner.at)
@@ -327,7 +327,7 @@ def quoted_scalar(scanner: Scanner) -> Token:
 
 
 def _take_double(scanner: Scanner, parts: list[str], start: Mark) -> bool:
-    """Words without blanks; true where an escaped line break ends them."""
+    """Return words without blanks; true where an escaped line break ends them."""
     while True:
         parts.append(scanner.take_match(_DOUBLE))
         scanner.reach(2)
@@ -407,7 +407,8 @@ def _header(scanner: Scanner, start: Mark) -> tuple[str, int]:
 
 
 def _take_breaks(scanner: Scanner, indent: int) -> tuple[int, str, Mark]:
-    """The lines without text; the text's indentation, which without a number is the longest of them; their end."""
+    """Return the lines without text; the text's indentation, which without a number is the longest of them; their
+    end."""
     breaks, longest, end = "", 0, scanner.mark()
     while True:
         spaces = _SCALAR_SPACES.match(scanner.text, scanner.at)
@@ -424,7 +425,7 @@ def _take_breaks(scanner: Scanner, indent: int) -> tuple[int, str, Mark]:
 
 
 def _before_break(scanner: Scanner, start: int) -> Mark:
-    """The end of the line that has just been taken."""
+    """Return the end of the line that has just been taken."""
     at = scanner.at
     while at > start and scanner.text[at - 1] in BREAKS:
         at -= 1
@@ -444,7 +445,7 @@ _ESCAPED = re.compile("%([0-9a-fA-F]{2})")
 
 
 def scan_directive(scanner: Scanner) -> Token:
-    """`value` is the version or the handle, `more` the tag's prefix."""
+    """Return `value` is the version or the handle, `more` the tag's prefix."""
     start = scanner.mark()
     scanner.at += 1
     name = scanner.take_match(_DIRECTIVE_NAME)
@@ -492,7 +493,7 @@ def _tag_directive(scanner: Scanner, start: Mark) -> tuple[str, str]:
 
 
 def scan_tag(scanner: Scanner) -> Token:
-    """`value` is the handle, empty for a whole tag; `more` is the rest."""
+    """Return `value` is the handle, empty for a whole tag; `more` is the rest."""
     start = scanner.mark()
     scanner.reach(2)
     if scanner.text[scanner.at + 1] == "<":
@@ -527,7 +528,7 @@ def _handle(scanner: Scanner, start: Mark) -> str:
 
 
 def _uri(scanner: Scanner, head: str, start: Mark) -> str:
-    """What follows a handle; `head` belongs to it, but for its '!'."""
+    """Return what follows a handle; `head` belongs to it, but for its '!'."""
     octets = head[1:].encode()
     begin = scanner.at
     while True:
@@ -582,7 +583,7 @@ class Scanner:
     """Reads one text from left to right. Raises FaultError."""
 
     def __init__(self, text: str, fault: str = "") -> None:
-        """With a `fault` the text ends where the kubelet's reader meets bytes that it refuses so."""
+        """Begin to read a text; with a `fault` it ends where the kubelet's reader meets bytes that it refuses so."""
         self.text = text + "\0\0\0\0"
         self.end = len(text)
         self.fault = fault
@@ -597,7 +598,7 @@ class Scanner:
         self.key_of_token: dict[int, int] = {}
 
     def peek(self) -> Token:
-        """The next token. What may be a key is known only behind it."""
+        """Return the next token. What may be a key is known only behind it."""
         while True:
             if self.tokens:
                 level = self.key_of_token.get(self.taken)
@@ -617,13 +618,13 @@ class Scanner:
         return Mark(self.at, self.line, self.at - self.line_start)
 
     def refuse(self, problem: str, place: Mark | None = None) -> FaultError:
-        """An error here; `place` is where a person looks for its cause."""
+        """Return an error here; `place` is where a person looks for its cause."""
         here = self.mark()
         # Its lines count from 0, and this one has been gone to.
         return FaultError(problem, place or here, here.line + 1 if here.line else 0)
 
     def reach(self, count: int) -> None:
-        """That many characters are looked at from here."""
+        """Raise FaultError where so many characters from here go beyond the end of a text with a fault."""
         if self.fault and self.at + count > self.end:
             raise FaultError(self.fault, self.mark(), 0)
 
@@ -654,7 +655,7 @@ class Scanner:
         return found
 
     def take_line_end(self, start: Mark, problem: str = "did not find expected comment or line break") -> None:
-        """Blanks, a comment and the break."""
+        """Skip blanks, a comment and the break."""
         self.take_match(_SPACES_AND_TABS)
         if self.text[self.at] == "#":
             self.take_match(_LINE)
@@ -827,7 +828,7 @@ class Scanner:
             self._roll(self.mark(), kind)
 
     def _roll(self, mark: Mark, kind: str, number: int = -1) -> None:
-        """A deeper column begins a collection, before the token with this number."""
+        """Begin a collection where the column is deeper, before the token with this number."""
         if not self.flow_level and self.indent < mark.column:
             self.indents.append(self.indent)
             self.indent = mark.column

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def why_refused(manager: CPUManager, pod: Pod, admission: Admission, beside: BesideCPUs | None = None) -> str:
-    """What of its resources did not fit. The state is that of the refusal, with what its earlier containers were
+    """Return what of its resources did not fit. The state is that of the refusal, with what its earlier containers were
     given."""
     container, resources = admission.container, admission.not_aligned
     if admission.reason == EmptyPodPoolError.reason and isinstance(manager.policy, StaticPolicy):
@@ -105,7 +105,8 @@ _SECOND = "the kubelet does not look whether the pod has CPUs as a whole already
 
 
 def _empty_pool(pod: Pod, minor: int) -> str:
-    """Which containers leave nothing of the pod's CPUs to those that share the rest; empty where something is left."""
+    """Return which containers leave nothing of the pod's CPUs to those that share the rest; empty where something is
+    left."""
     counts, budget = pod.exclusive_counts(minor), pod.count_as_whole(minor)
     own = {name: count for name, count in counts.items() if count}
     try:
@@ -130,7 +131,7 @@ def _cpus(count: int) -> str:
 
 
 def allocatable(values: Mapping[str, Any], host: Host) -> dict[str, int]:
-    """What pods may ask for in all, in thousandths; no memory where that of the machine is not known."""
+    """Return what pods may ask for in all, in thousandths; no memory where that of the machine is not known."""
     reservations = Reservations(values, host)
     kept = {CPU: reservations.amount(CPU), MEMORY: reservations.memory()}
     capacity = {CPU: host.topology.num_cpus, MEMORY: None if host.memory is None else host.memory - host.huge_pages}
@@ -151,7 +152,7 @@ class Room:
         self.used = dict.fromkeys(capacity, 0)
 
     def refusal(self, pod: Pod) -> tuple[str, str] | None:
-        """The kubelet's reason and message for a pod that finds no room; None for one that does."""
+        """Return the kubelet's reason and message for a pod that finds no room; None for one that does."""
         for resource, capacity in self.capacity.items():
             asked, used = self._asked(pod, resource), self.used[resource]
             if asked and asked > capacity - used:
@@ -160,7 +161,7 @@ class Room:
         return None
 
     def take(self, pod: Pod) -> None:
-        """The pod runs."""
+        """Note that the pod runs."""
         for resource in self.used:
             self.used[resource] += self._asked(pod, resource)
 
@@ -169,7 +170,8 @@ class Room:
 
 
 def _unit(resource: str) -> int:
-    """In what the kubelet counts: thousandths of a CPU, and bytes."""
+    """Return how many of the quantity's thousandths are one of what the kubelet counts: thousandths of a CPU, and
+    bytes."""
     return 1 if resource == CPU else 1000
 
 
@@ -179,7 +181,7 @@ def _unit(resource: str) -> int:
 def our_policy(
     name: str, topology: Topology, machine: Host, options: StaticOptions, reserved: CPUSet, shared_minimum: int
 ) -> StaticPolicy:
-    """The policy dynamic or isolated on this machine. Raises InputError where it cannot be kept there."""
+    """Return the policy dynamic or isolated on this machine. Raises InputError where it cannot be kept there."""
     if name == ISOLATED:
         return IsolatedPolicy(machine.topology, options, reserved, topology.isolated, machine.minor)
     if name != DYNAMIC:
@@ -224,12 +226,12 @@ class Question(NamedTuple):
 
 
 def default_configuration() -> Configuration:
-    """The configuration of a kubelet whose file says nothing."""
+    """Return the configuration of a kubelet whose file says nothing."""
     return Configuration({"apiVersion": API_VERSION, "kind": KIND}, "the kubelet's defaults")
 
 
 def plan_allocations(question: Question) -> dict[str, Any]:
-    """Every container's CPUs, what is refused, and what is left, as plain data; see the module allocation_plan.
+    """Return every container's CPUs, what is refused, and what is left, as plain data; see the module allocation_plan.
 
     Raises InputError, RefusedError where the kubelet would not start with these settings.
     """
@@ -287,7 +289,8 @@ def plan_allocations(question: Question) -> dict[str, Any]:
 
 
 def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
-    """The state that the kubelet would have if it had started these pods itself, in this order, on an empty node.
+    """Return the state that the kubelet would have if it had started these pods itself, in this order, on an empty
+    node.
 
     Also the pods that it would refuse. Raises as plan_allocations().
     """
@@ -300,7 +303,7 @@ def seed_state(question: Question) -> tuple[State, list[dict[str, str]]]:
 
 
 def planned_question(question: Question) -> tuple[Question, dict[str, object]]:
-    """The question once the settings are in the configuration, and all of them."""
+    """Return the question once the settings are in the configuration, and all of them."""
     plan = plan_settings(question.wanted, question.configuration, question.machine.minor)
     gates = Gates.of(plan.configuration.values, question.machine.minor)
     pods = [seen_by(gates, pod) for pod in question.pods]
@@ -308,13 +311,13 @@ def planned_question(question: Question) -> tuple[Question, dict[str, object]]:
 
 
 def seen_by(gates: Gates, pod: Pod) -> Pod:
-    """The pod with what of it a kubelet with these gates looks at."""
+    """Return the pod with what of it a kubelet with these gates looks at."""
     given = gates.enabled(POD_LEVEL_RESOURCES), gates.enabled(POD_LEVEL_MANAGERS)
     return pod._replace(has_pod_level_gate=given[0], has_managers_gate=given[1])
 
 
 def predicted_start(question: Question) -> Prediction:
-    """What is predicted of the start. Raises RefusedError where there would be none."""
+    """Return what is predicted of the start. Raises RefusedError where there would be none."""
     configuration = question.configuration
     prediction = predict_values(configuration.values, question.machine, configuration.source)
     needed_config(prediction)
@@ -322,7 +325,8 @@ def predicted_start(question: Question) -> Prediction:
 
 
 def beside_of(question: Question, settings: Mapping[str, Any], prediction: Prediction) -> BesideCPUs | None:
-    """What decides beside CPUs; None where it is CPUs alone. With a policy of ours nothing of it is looked at."""
+    """Return what decides beside CPUs; None where it is CPUs alone. With a policy of ours nothing of it is looked
+    at."""
     has_memory_manager = settings["memory_manager_policy"] == STATIC_MEMORY
     others = question.others if question.policy == KUBELET else OtherManagers()
     is_asked = any(pod.claims or pod.further_resources() for pod in question.pods)
@@ -388,7 +392,8 @@ def _reserved(settings: Mapping[str, Any]) -> CPUSet:
 
 
 def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the kubelet's static policy makes of the CPUs that the machine isolates; empty where it isolates none."""
+    """Return what the kubelet's static policy makes of the CPUs that the machine isolates; empty where it isolates
+    none."""
     if not question.topology.isolated:
         return {}
     strict = isinstance(policy, StaticPolicy) and policy.options.strict_cpu_reservation
@@ -398,7 +403,7 @@ def _isolated(question: Question, policy: Policy, settings: Mapping[str, Any]) -
 
 
 def _is_moved(question: Question, settings: Mapping[str, Any], manager: CPUManager) -> bool:
-    """Whether the topology manager decides on which NUMA nodes a pod gets its CPUs."""
+    """Return whether the topology manager decides on which NUMA nodes a pod gets its CPUs."""
     is_static = question.policy == KUBELET and manager.policy.name == STATIC
     return is_static and settings["topology_manager_policy"] != NONE and len(question.topology.numa_nodes) > 1
 
@@ -427,7 +432,7 @@ def _keep_running(manager: CPUManager, question: Question, beside: BesideCPUs | 
 
 
 def _owners(manager: CPUManager, beside: BesideCPUs | None) -> dict[str, dict[str, int]]:
-    """{pod UID: {container: the mask of its CPUs}} of all that have something of their own; 0 for no CPUs."""
+    """Return {pod UID: {container: the mask of its CPUs}} of all that have something of their own; 0 for no CPUs."""
     owners: dict[str, dict[str, int]] = {}
     for uid, names in () if beside is None else beside.owners():
         owners.setdefault(uid, {}).update(dict.fromkeys(names, 0))
@@ -437,14 +442,15 @@ def _owners(manager: CPUManager, beside: BesideCPUs | None) -> dict[str, dict[st
 
 
 def listed_running(question: Question, owners: Collection[str]) -> list[Pod]:
-    """Those of the listed pods that run, in the order in which a kubelet that starts admits them."""
+    """Return those of the listed pods that run, in the order in which a kubelet that starts admits them."""
     return in_order_of_start(
         pod for pod in question.pods if not pod.has_ended and (pod.uid in owners or pod.uid in question.active)
     )
 
 
 def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
-    """Whether each manager has given the pod what it gives to such pods: a new state has nothing of those that run."""
+    """Return whether each manager has given the pod what it gives to such pods: a new state has nothing of those
+    that run."""
     policy = manager.policy
     wants_cpus = False
     if isinstance(policy, StaticPolicy):
@@ -456,14 +462,16 @@ def _has_all(manager: CPUManager, beside: BesideCPUs | None, pod: Pod) -> bool:
 
 
 def _coming(question: Question, manager: CPUManager, beside: BesideCPUs | None) -> list[Pod]:
-    """The pods that are still to be admitted: those that run come first, then the new ones as they are listed."""
+    """Return the pods that are still to be admitted: those that run come first, then the new ones as they are
+    listed."""
     again = [pod for pod in listed_running(question, _owners(manager, beside)) if pod.uid not in manager.active]
     done = {*manager.active, *(pod.uid for pod in again)}
     return [*again, *(pod for pod in question.pods if pod.uid not in done and not pod.has_ended)]
 
 
 def _lost(question: Question, state: State) -> list[str]:
-    """What no container can get: of the pods that are listed by their init containers, of others by what runs."""
+    """Return what no container can get: of the pods that are listed by their init containers, of others by what
+    runs."""
     whole = state.pod_assignments
     listed = {
         pod.uid: [container.name for container in pod.containers if container.kind == INIT]
@@ -485,7 +493,7 @@ def _add_all(
     room: Room | None = None,
     beside: BesideCPUs | None = None,
 ) -> list[dict[str, str]]:
-    """The pods that are refused. room: None where the pods are known to run."""
+    """Return the pods that are refused. room: None where the pods are known to run."""
     refused = []
     for number, pod in enumerate(pods):
         try:
@@ -513,7 +521,8 @@ def _add_all(
 
 
 def _missed(policy: Policy, pod: Pod) -> list[str]:
-    """Why a container that alone would get CPUs for itself gets none: by another one its pod is not Guaranteed."""
+    """Return why a container that alone would get CPUs for itself gets none: by another one its pod is not
+    Guaranteed."""
     if not isinstance(policy, StaticPolicy) or pod.pod_level or pod.qos(policy.minor) == GUARANTEED:
         return []
     others = ", ".join(container.name for container in pod.containers if not container.is_guaranteed)
@@ -527,7 +536,7 @@ def _missed(policy: Policy, pod: Pod) -> list[str]:
 
 
 def _harm(manager: CPUManager, pod: Pod) -> list[str]:
-    """What this pod has for itself and should not have."""
+    """Return what this pod has for itself and should not have."""
     own = manager.state.assignments.get(pod.uid, {})
     if not own:
         return []
@@ -558,7 +567,7 @@ def _notes(manager: CPUManager, state: State) -> list[str]:
 
 
 def _resized_notes(question: Question, manager: CPUManager, state: State, refused: Collection[str]) -> list[str]:
-    """Who keeps another number of CPUs than it asks for: the kubelet gives nothing anew to who has something."""
+    """Return who keeps another number of CPUs than it asks for: the kubelet gives nothing anew to who has something."""
     if not isinstance(manager.policy, StaticPolicy):
         return []
     text = (
@@ -582,7 +591,7 @@ def _resized_notes(question: Question, manager: CPUManager, state: State, refuse
 
 
 def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUManager, state: State) -> list[str]:
-    """Which of the kubelet's options do not do what they are for."""
+    """Return which of the kubelet's options do not do what they are for."""
     policy = manager.policy
     options = policy.options if question.policy == KUBELET and isinstance(policy, StaticPolicy) else StaticOptions()
     if options == StaticOptions() and not settings["topology_manager_policy_options"]:
@@ -596,7 +605,7 @@ def _option_notes(question: Question, settings: Mapping[str, Any], manager: CPUM
 
 
 def _shared_pool(manager: CPUManager, topology: Topology) -> CPUSet:
-    """The CPUs of all containers that have none for themselves: with the policy none, all."""
+    """Return the CPUs of all containers that have none for themselves: with the policy none, all."""
     return topology.online if isinstance(manager.policy, NonePolicy) else CPUSet.from_mask(manager.state.default)
 
 
@@ -606,7 +615,7 @@ def _cpus_of(manager: CPUManager, topology: Topology, pod: Pod, container: Conta
 
 
 def levels_of(manager: CPUManager, pod: Pod) -> dict[str, str]:
-    """{container: whose CPUs it runs on}."""
+    """Return {container: whose CPUs it runs on}."""
     minor = getattr(manager.policy, "minor", NEWEST_MINOR)
     return isolation_levels(pod, manager.state.assignments.get(pod.uid, ()), minor)
 
@@ -634,7 +643,7 @@ def _rows(manager: CPUManager, topology: Topology, pod: Pod) -> list[dict[str, o
 
 
 def _pod_rows(manager: CPUManager, pod: Pod) -> Iterator[dict[str, str]]:
-    """What a pod has as a whole, what of that containers share, and what none but init containers uses."""
+    """Yield what a pod has as a whole, what of that containers share, and what none but init containers uses."""
     mask = manager.state.pods.get(pod.uid, 0) if pod.uid in manager.active else 0
     levels, shared, unused = levels_of(manager, pod), 0, mask
     for name in [container.name for container in pod.containers if container.kind != INIT]:
@@ -649,7 +658,8 @@ def _pod_rows(manager: CPUManager, pod: Pod) -> Iterator[dict[str, str]]:
 def _apart(
     question: Question, rows: Sequence[Mapping[str, Any]], memory: Mapping[str, Any], devices: Mapping[str, Any]
 ) -> list[str]:
-    """A note on containers with memory, or devices beside CPUs of their own, of other NUMA nodes than their CPUs.
+    """Return a note on containers with memory, or devices beside CPUs of their own, of other NUMA nodes than their
+    CPUs.
 
     An init container ends soon, and what shares CPUs is not bound to those of a device.
     """
@@ -692,7 +702,7 @@ def _nodes(nodes: Sequence[int]) -> str:
 
 
 def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, object]) -> list[dict[str, object]]:
-    """What the CPU limits of the admitted pods' containers do to them, for those that get a quota."""
+    """Return what the CPU limits of the admitted pods' containers do to them, for those that get a quota."""
     for burst in question.bursts:
         if not any(burst.matches(pod.name, container.name) for pod in question.pods for container in pod.containers):
             raise InputError(
@@ -744,7 +754,7 @@ def _throttling(manager: CPUManager, question: Question, settings: Mapping[str, 
 
 
 def _mixed_notes(question: Question, settings: Mapping[str, object], manager: CPUManager) -> list[str]:
-    """Which pods have a quota as a whole that also throttles containers with CPUs of their own."""
+    """Return which pods have a quota as a whole that also throttles containers with CPUs of their own."""
     gates = Gates.of(question.configuration.values, question.machine.minor)
     if not settings["cpu_cfs_quota"] or not gates.enabled(NO_EXCLUSIVE_QUOTA):
         return []
@@ -764,7 +774,7 @@ def _mixed_notes(question: Question, settings: Mapping[str, object], manager: CP
 
 
 def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, object]:
-    """What can still be given to containers for themselves."""
+    """Return what can still be given to containers for themselves."""
     if not isinstance(policy, StaticPolicy):
         return {"allocatable": {}, "stranded": ""}
     free = (policy.summary.allocatable or state.default_cpu_set) - state.exclusive_cpus() - policy.summary.reserved
@@ -789,7 +799,7 @@ def _headroom(topology: Topology, policy: Policy, state: State) -> dict[str, obj
 
 
 def compare_plans(plan: Mapping[str, object], changed: Mapping[str, object]) -> list[dict[str, str]]:
-    """The containers that another configuration gives other CPUs, or refuses, as plain data."""
+    """Return the containers that another configuration gives other CPUs, or refuses, as plain data."""
     answers = [_answers(plan), _answers(changed)]
     names = sorted({name for answer in answers for name in answer})
     return [

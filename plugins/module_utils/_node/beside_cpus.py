@@ -38,7 +38,7 @@ _COUNT = re.compile(r"\s*([0-9]{1,18})")
 
 
 def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]:
-    """The memory and huge pages of each NUMA node as the kubelet sees them, in bytes; else None, and why.
+    """Return the memory and huge pages of each NUMA node as the kubelet sees them, in bytes; else None, and why.
 
     Source: cAdvisor's utils/sysinfo/sysinfo.go.
     """
@@ -60,7 +60,7 @@ def machine_memory(tree: Tree, topology: Topology) -> tuple[Amounts | None, str]
 
 
 def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
-    """{resource: bytes}; none on a kernel without huge pages; None where the files are not as Linux has them."""
+    """Return {resource: bytes}; none on a kernel without huge pages; None where the files are not as Linux has them."""
     names = tree.names(path)
     if not names:
         return {}
@@ -76,12 +76,13 @@ def _huge_pages(tree: Tree, path: str) -> dict[str, int] | None:
 
 
 def memory_for_plan(tree: Tree, topology: Topology) -> Amounts | None:
-    """The same for a plan: None where it is not known, as of a kernel without NUMA, which does not say it by node."""
+    """Return the same for a plan: None where it is not known, as of a kernel without NUMA, which does not say it by
+    node."""
     return machine_memory(tree, topology)[0] if topology.numa else None
 
 
 def given_memory(rows: Sequence[Mapping[str, Any]], where: str) -> dict[int, dict[str, int]]:
-    """The same of a machine that is described: [{"numa_node", "amounts": {resource: quantity}}].
+    """Return the same of a machine that is described: [{"numa_node", "amounts": {resource: quantity}}].
 
     where: what the rows are called. Raises InputError.
     """
@@ -121,7 +122,8 @@ _ID = Pattern(r"0x([0-9a-f]+)")
 
 
 def beside_cpus(node: Node, devices: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
-    """As plain data; see the module admission_info. devices: as of with_pci_devices(). Raises InputError."""
+    """Return what is beside the CPUs as plain data; see the module admission_info. devices: as of
+    with_pci_devices(). Raises InputError."""
     machine, nodes = node.machine(), [group.id for group in node.topology.numa_nodes]
     configuration, _problem = node.found()
     values = {} if configuration is None else configuration.values
@@ -144,7 +146,7 @@ def beside_cpus(node: Node, devices: Sequence[Mapping[str, Any]], where: str) ->
 
 
 def device_checkpoint(tree: Tree) -> bytes | None:
-    """The kubelet's checkpoint of devices, which is there whatever its root directory is; None without one."""
+    """Return the kubelet's checkpoint of devices, which is there whatever its root directory is; None without one."""
     return tree.content("%s/%s" % (KUBELET_ROOT, DEVICES), LARGEST_OF_KUBELET)
 
 
@@ -158,7 +160,7 @@ def _device_state(tree: Tree) -> DeviceState:
 
 
 def all_in_use(state: DeviceState, nodes: Sequence[int]) -> dict[str, dict[str, int]]:
-    """{resource: {device: the mask of its NUMA nodes}} of those of which containers have all.
+    """Return {resource: {device: the mask of its NUMA nodes}} of those of which containers have all.
 
     Of a device that no container has, the checkpoint does not say where it is.
     """
@@ -171,7 +173,7 @@ def all_in_use(state: DeviceState, nodes: Sequence[int]) -> dict[str, dict[str, 
 
 
 def devices_in_use(state: DeviceState, nodes: Sequence[int]) -> dict[str, dict[str, int]]:
-    """{resource: {device: the mask of its NUMA nodes}} of those that containers have."""
+    """Return {resource: {device: the mask of its NUMA nodes}} of those that containers have."""
     used: dict[str, dict[str, int]] = {}
     for _pod_uid, _container, resource, places in state.owned:
         used.setdefault(resource, {}).update(device_masks(places, nodes))
@@ -179,7 +181,7 @@ def devices_in_use(state: DeviceState, nodes: Sequence[int]) -> dict[str, dict[s
 
 
 def device_masks(places: Mapping[int, Iterable[str]], nodes: Sequence[int]) -> dict[str, int]:
-    """{device: the mask of its NUMA nodes}, of those that the machine has."""
+    """Return {device: the mask of its NUMA nodes}, of those that the machine has."""
     found: dict[str, int] = {}
     for node, names in places.items():
         for name in names:
@@ -188,7 +190,7 @@ def device_masks(places: Mapping[int, Iterable[str]], nodes: Sequence[int]) -> d
 
 
 def rows_of(masks: Iterable[int]) -> list[dict[str, Any]]:
-    """How many devices of each mask, as in the option `devices`."""
+    """Return how many devices of each mask, as in the option `devices`."""
     counts: dict[int, int] = {}
     for mask in masks:
         counts[mask] = counts.get(mask, 0) + 1
@@ -196,7 +198,8 @@ def rows_of(masks: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def with_pci_devices(rows: Sequence[Mapping[str, Any]], tree: Tree | None, where: str) -> list[dict[str, Any]]:
-    """The rows of devices; in place of one with `pci_vendor`, perhaps `pci_class`, those that the node has of them.
+    """Return the rows of devices; in place of one with `pci_vendor`, perhaps `pci_class`, those that the node has of
+    them.
 
     tree: None for a machine that is only described. where: what the rows are called. Raises InputError.
     """
@@ -229,7 +232,7 @@ def with_pci_devices(rows: Sequence[Mapping[str, Any]], tree: Tree | None, where
 
 
 def _hexadecimal(row: Mapping[str, Any], name: str, pattern: Pattern, where: str) -> str:
-    """The digits of an id, empty where it is not given."""
+    """Return the digits of an id, empty where it is not given."""
     text = row[name]
     if text is None:
         return ""
@@ -245,6 +248,6 @@ def _id_of(tree: Tree, path: str) -> str:
 
 
 def _node_of(tree: Tree, path: str) -> int:
-    """-1 where the firmware does not say it."""
+    """Return the NUMA node, -1 where the firmware does not say it."""
     text = tree.read_value(path + "/numa_node") or ""
     return int(text) if is_number(text) else -1

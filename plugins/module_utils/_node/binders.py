@@ -26,7 +26,7 @@ def with_binders(tree: Tree, observed: Observed) -> Observed:
 
 
 def _binders(tree: Tree, online: CPUSet) -> dict[str, CPUSet]:
-    """{what, with its file: the CPUs}."""
+    """Return {what, with its file: the CPUs}."""
     services = [merged_cpus(unit_settings(tree, name + ".service", "CPUAffinity")) for name in _RUNTIMES]
     found = {
         "CPUAffinity= in %s" % given.path: given.cpus

@@ -37,7 +37,10 @@ class Drivers(NamedTuple):
 def drivers_of(
     tree: Tree, minor: int, own: str, endpoint: str, distribution: str, runtime_version: str | None
 ) -> Drivers:
-    """own: what the kubelet is configured to. endpoint: the socket of its runtime, empty where that is not known."""
+    """Return the drivers of a node.
+
+    own: what the kubelet is configured to. endpoint: the socket of its runtime, empty where that is not known.
+    """
     try:
         if "docker" in endpoint:
             return Drivers(own, docker_driver(tree), False)
@@ -50,7 +53,8 @@ def drivers_of(
 
 
 def moved_notes(drivers: Drivers, cgroup_root: str, observed: Observed) -> list[str]:
-    """A note on the pods whose cgroups are not where this kubelet makes them: of another driver, or another root.
+    """Return a note on the pods whose cgroups are not where this kubelet makes them: of another driver, or another
+    root.
 
     It kills and makes anew what runs in a pod whose cgroup it does not find. Source: SyncPod in pkg/kubelet/kubelet.go.
     """

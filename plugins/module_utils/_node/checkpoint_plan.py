@@ -54,7 +54,7 @@ class CheckpointPlan(NamedTuple):
         return self.old != self.new
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {
             "checkpoint": self.before.to_dict(),
             "after": self.after.to_dict(),
@@ -65,7 +65,8 @@ class CheckpointPlan(NamedTuple):
 
 
 def loss_error(path: str, plan: CheckpointPlan) -> RefusedError | None:
-    """Why this plan is not to be carried out while containers run; None where none loses CPUs. path: the file."""
+    """Return why this plan is not to be carried out while containers run; None where none loses CPUs. path: the
+    file."""
     if not plan.losses:
         return None
     refusal = (
@@ -152,7 +153,7 @@ def plan_format(
 
 
 def given_content(given: Mapping[str, object], config: CPUManagerConfig) -> bytes:
-    """The file for a state in the form that checkpoint_info returns. Raises InputError, which names the part."""
+    """Return the file for a state in the form that checkpoint_info returns. Raises InputError, which names the part."""
 
     def cpus(where: str, text: object) -> Any:
         try:
@@ -191,7 +192,8 @@ def _written(
     old: bytes | None = None,
     container_ids: ContainerIDs | None = None,
 ) -> bytes:
-    """The file with this state, in the format of the version that `config` names, with what is not known of the old."""
+    """Return the file with this state, in the format of the version that `config` names, with what is not known of
+    the old."""
     kind = format_for(config.minor, config.pod_level)
     return write_checkpoint(policy_name, state, kind, container_ids, other_members(old))
 
@@ -203,7 +205,7 @@ _WAY_BACK = "of that, kubelets before %s read the CPUs of containers, but not th
 
 
 def with_assumed_version(old: bytes | None, config: CPUManagerConfig) -> tuple[CPUManagerConfig, list[str]]:
-    """The configuration for a kubelet whose version is not known, and the notes on the version that is assumed.
+    """Return the configuration for a kubelet whose version is not known, and the notes on the version that is assumed.
 
     That is the one in `config`, or the oldest that writes a file like the one that is there.
     """
@@ -216,7 +218,8 @@ def with_assumed_version(old: bytes | None, config: CPUManagerConfig) -> tuple[C
 
 
 def format_notes(content: bytes | None, config: CPUManagerConfig) -> list[str]:
-    """What the kubelet of the version that `config` names makes of the file's format, and what it loses of the file.
+    """Return what the kubelet of the version that `config` names makes of the file's format, and what it loses of the
+    file.
 
     For an upgrade and a downgrade; empty where the file is in the format of that version and nothing is lost.
     """
@@ -256,7 +259,7 @@ def format_notes(content: bytes | None, config: CPUManagerConfig) -> list[str]:
 
 
 def change_notes(old: bytes | None, new: bytes | None, config: CPUManagerConfig) -> list[str]:
-    """What is not kept of the old file, and what the kubelet makes of the new one's format."""
+    """Return what is not kept of the old file, and what the kubelet makes of the new one's format."""
     kept = other_members(new)
     dropped = [member for member in other_members(old) if member not in kept]
     notes = _dropped_notes(dropped, "the new file")
@@ -266,7 +269,7 @@ def change_notes(old: bytes | None, new: bytes | None, config: CPUManagerConfig)
 
 
 def _lost_pods(content: bytes, found: Checkpoint, config: CPUManagerConfig) -> list[str]:
-    """The whole pods whose CPUs are in a file that the kubelet reads, and which it does not take over."""
+    """Return the whole pods whose CPUs are in a file that the kubelet reads, and which it does not take over."""
     if not isinstance(found, Format3) or not found.pod_entries:
         return []
     try:
@@ -290,5 +293,6 @@ def _decoded(content: bytes | None) -> Checkpoint | None:
 
 
 def _is_unverified_before_v4(found: Checkpoint | None) -> bool:
-    """Whether this is a good format 4 that older kubelets refuse or do not verify. No released kubelet writes one."""
+    """Return whether this is a good format 4 that older kubelets refuse or do not verify. No released kubelet writes
+    one."""
     return isinstance(found, Format4) and found.text_is_right and not found.outer_is_right

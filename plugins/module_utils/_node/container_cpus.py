@@ -63,7 +63,7 @@ class Running(NamedTuple):
         return driver_of(parent_of(self.cgroup))
 
     def found(self, wanted: CPUSet) -> CPUSet:
-        """What it has in place of a set; the set itself where it has that."""
+        """Return what it has in place of a set; the set itself where it has that."""
         has = (self.effective or CPUSet(), wanted if self.inner is None else self.inner)
         return next((cpus for cpus in has if cpus != wanted), wanted)
 
@@ -82,7 +82,7 @@ class ContainerRow(NamedTuple):
     why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         wanted = str(self.wanted)
         effective = wanted if self.effective == self.wanted else str(self.effective)
         return {**self._asdict(), "wanted": wanted, "effective": effective}
@@ -118,7 +118,7 @@ def decide(
 
 
 def row_of(container: Running, wanted: CPUSet, effective: CPUSet, result: str, why: str = "") -> ContainerRow:
-    """What becomes of a container that runs, with what is known of it."""
+    """Return what becomes of a container that runs, with what is known of it."""
     return ContainerRow(
         container.pod_uid,
         container.pod,
@@ -133,7 +133,7 @@ def row_of(container: Running, wanted: CPUSet, effective: CPUSet, result: str, w
 
 
 def _wanted(container: Running, policy_name: str | None, state: State, all_named: bool) -> tuple[CPUSet, str]:
-    """The set that a container is to have, or why that cannot be determined."""
+    """Return the set that a container is to have, or why that cannot be determined."""
     own = state.assignments.get(container.pod_uid, {})
     # What a checkpoint of format 1 says of a container whose name is not known.
     by_id = state.assignments.get(container.id, {}).get(NAMELESS)
@@ -154,7 +154,7 @@ def _wanted(container: Running, policy_name: str | None, state: State, all_named
 
 
 def widened(version: int, cpus: CPUSet, effective: CPUSet, wanted: CPUSet) -> CPUSet | None:
-    """What a cgroup above a container is to hold, so that the wanted set gets through; None where it does.
+    """Return what a cgroup above a container is to hold, so that the wanted set gets through; None where it does.
 
     cpus, effective: what it holds, and what of that is effective.
     """
@@ -164,7 +164,7 @@ def widened(version: int, cpus: CPUSet, effective: CPUSet, wanted: CPUSet) -> CP
 
 
 def cuts(version: int, cpus: CPUSet, wanted: CPUSet) -> bool:
-    """Whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
+    """Return whether less than the wanted set gets through. On v2 an empty set stands for all that the parent has."""
     return not wanted <= cpus if version == 1 or cpus else False
 
 
@@ -173,7 +173,7 @@ NODE_ITSELF = "the container that this node is"
 
 
 def ways_out(missing: CPUSet, narrow: Sequence[str] = ()) -> str:
-    """What can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
+    """Return what can be done where containers are given CPUs that a cgroup above the kubelet's own does not have."""
     reserve = "reserve CPUs %s, too, with strict-cpu-reservation (from 1.32 on), so that no container is given them"
     return ("widen %s, or " % " and ".join(narrow) if narrow else "") + reserve % missing
 
@@ -193,19 +193,19 @@ class Lost(NamedTuple):
     cpus: CPUSet
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {**self._asdict(), "cpus": str(self.cpus)}
 
 
 def lost_of(pod: str, containers: Mapping[str, CPUSet], ended: Collection[str]) -> list[Lost]:
-    """What these containers of a pod, which have ended, keep beside all that its others have."""
+    """Return what these containers of a pod, which have ended, keep beside all that its others have."""
     used = CPUSet(cpu for name, cpus in containers.items() if name not in ended for cpu in cpus)
     kept = ((name, cpus - used) for name, cpus in sorted(containers.items()) if name in ended)
     return [Lost(pod, name, cpus) for name, cpus in kept if cpus]
 
 
 def lost_cpus(running: Sequence[Running], state: State) -> list[Lost]:
-    """What containers that have ended keep, of all pods of which something with CPUs of its own runs.
+    """Return what containers that have ended keep, of all pods of which something with CPUs of its own runs.
 
     running: all that runs, with its name.
     """
@@ -221,7 +221,7 @@ def lost_cpus(running: Sequence[Running], state: State) -> list[Lost]:
 
 
 def running_names(running: Iterable[Running]) -> dict[str, set[str]]:
-    """{pod UID: the names of its containers that run}"""
+    """Return {pod UID: the names of its containers that run}"""
     here: dict[str, set[str]] = {}
     for container in running:
         if container.name and container.effective is not None:
@@ -230,7 +230,7 @@ def running_names(running: Iterable[Running]) -> dict[str, set[str]]:
 
 
 def sharing_in(whole: CPUSet, own: Mapping[str, CPUSet], here: Collection[str]) -> set[str]:
-    """The containers of a pod with CPUs as a whole that share these, as far as its state shows.
+    """Return the containers of a pod with CPUs as a whole that share these, as far as its state shows.
 
     here: those that run. An init container that had all that sidecars leave is taken for one that shared it, unless one
     that runs has just that. A single one that shares what is left cannot be told from one that has it for itself.
@@ -246,7 +246,7 @@ def sharing_in(whole: CPUSet, own: Mapping[str, CPUSet], here: Collection[str]) 
 
 
 def lost_notes(found: Sequence[Lost]) -> list[str]:
-    """One note on all of them; none where there is nothing."""
+    """Return one note on all of them; none where there is nothing."""
     if not found:
         return []
     cpus = CPUSet(cpu for lost in found for cpu in lost.cpus)
@@ -259,7 +259,7 @@ def lost_notes(found: Sequence[Lost]) -> list[str]:
 
 
 def unowned_notes(state: State, names: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """A note on the CPUs of pods as a whole of which no container has any, so that no removal frees them.
+    """Return a note on the CPUs of pods as a whole of which no container has any, so that no removal frees them.
 
     names: {pod UID: name}. Source: RemoveContainer in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
     """
@@ -312,26 +312,26 @@ class Observed(NamedTuple):
         return any(self.online - cpus for cpus in self.affinities.values())
 
     def pod_names(self) -> dict[str, str]:
-        """{pod UID: its namespace and name}, of those whose name is known."""
+        """Return {pod UID: its namespace and name}, of those whose name is known."""
         return {container.pod_uid: container.pod for container in self.running if container.pod}
 
     def container_names(self) -> dict[str, set[str]]:
-        """{pod UID: the names of its containers that run}"""
+        """Return {pod UID: the names of its containers that run}"""
         return running_names(self.running)
 
     def above(self, path: str) -> Sequence[str]:
-        """The cgroups above one, but for the topmost, which holds nothing."""
+        """Return the cgroups above one, but for the topmost, which holds nothing."""
         return tuple(lineage(path))[1:]
 
     def held(self, path: str) -> CPUSet:
-        """What a cgroup holds itself; empty where it has no such file."""
+        """Return what a cgroup holds itself; empty where it has no such file."""
         return self.cpus.get(path) or CPUSet()
 
 
 def observe(
     tree: Tree, cgroup_root: str, endpoint: str | None = None, hide_names: bool = False
 ) -> tuple[Observed | None, list[str]]:
-    """What runs on a node with a kubelet; None and the reason where it has no cpusets. See find_names()."""
+    """Return what runs on a node with a kubelet; None and the reason where it has no cpusets. See find_names()."""
     hierarchy, notes = find_hierarchy(tree)
     if hierarchy is None:
         return None, notes
@@ -365,7 +365,7 @@ def observe(
 
 
 def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
-    """The cgroups of a node; None and the reason where it has no cpusets."""
+    """Return the cgroups of a node; None and the reason where it has no cpusets."""
     try:
         return Hierarchy(tree), []
     except NodeError as error:
@@ -373,7 +373,7 @@ def find_hierarchy(tree: Tree) -> tuple[Hierarchy | None, list[str]]:
 
 
 def read_running(kubepods: Kubepods, names: Mapping[str, LoggedContainer]) -> list[Running]:
-    """The containers and sandboxes that have cgroups, with their names where these are known."""
+    """Return the containers and sandboxes that have cgroups, with their names where these are known."""
     containers = kubepods.containers().values()
     places = {path for container in containers for path in (container.path, container.process_path)}
     effective = kubepods.hierarchy.effective_cpus_of(places)
@@ -412,7 +412,7 @@ def _affinities(hierarchy: Hierarchy, running: Iterable[Running]) -> dict[str, C
 
 
 def _allowed(tree: Tree, process: int) -> CPUSet | None:
-    """The CPUs that a process may use; None where it has ended, or its files were not saved."""
+    """Return the CPUs that a process may use; None where it has ended, or its files were not saved."""
     try:
         status = tree.read_value("/proc/%d/status" % process) or ""
         return next((CPUSet.parse(line.split()[1]) for line in status.splitlines() if line.startswith(_ALLOWED)), None)
@@ -421,7 +421,7 @@ def _allowed(tree: Tree, process: int) -> CPUSet | None:
 
 
 def lost_in(observed: Observed | None, state: State | None) -> Sequence[Lost]:
-    """What containers of a node that have ended keep; nothing where it is not known what runs."""
+    """Return what containers of a node that have ended keep; nothing where it is not known what runs."""
     if observed is None or state is None or not observed.all_named:
         return ()
     return lost_cpus(observed.running, state)

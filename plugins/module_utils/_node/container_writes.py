@@ -45,8 +45,8 @@ from .container_cpus import (
 
 
 def above_of(version: int, container: Running) -> list[str]:
-    """The cgroups above a container beside which others may have its CPUs to themselves: those that may be widened, and
-    on v1 all.
+    """Return the cgroups above a container beside which others may have its CPUs to themselves: those that may be
+    widened, and on v1 all.
     """
     return list(lineage(parent_of(container.cgroup))) if version == 1 else _between(container)
 
@@ -54,7 +54,8 @@ def above_of(version: int, container: Running) -> list[str]:
 def plan_container(
     version: int, cgroups: Mapping[str, Cgroup], container: Running, wanted: CPUSet, online: CPUSet, mems: CPUSet
 ) -> WritePlan:
-    """The writes that make a set effective in a container's cgroup: those above it are widened where they cut it.
+    """Return the writes that make a set effective in a container's cgroup: those above it are widened where they cut
+    it.
 
     cgroups: all around it and above_of() it, as they are when it is written.
     Raises RefusedError with the reason when there are no such writes.
@@ -97,7 +98,7 @@ def plan_container(
 
 
 def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[Write]) -> dict[str, Cgroup]:
-    """What is in the cgroups after these writes of CPUs."""
+    """Return what is in the cgroups after these writes of CPUs."""
     found = dict(cgroups)
     for write in writes:
         found[write.path] = found[write.path]._replace(cpus=write.new, effective_cpus=write.new)
@@ -111,7 +112,7 @@ def after_writes(version: int, cgroups: Mapping[str, Cgroup], writes: Iterable[W
 
 
 def _lacking(version: int, cgroups: Mapping[str, Cgroup], outside: str, missing: CPUSet) -> RefusedError:
-    """What to say of the cgroup that the kubelet's are in, or a container that has no kubelet."""
+    """Return what to say of the cgroup that the kubelet's are in, or a container that has no kubelet."""
     above = [cgroups[path] for path in reversed(list(lineage(outside)))]
     narrow = [cgroup.path for cgroup in above if cuts(version, cgroup.cpus or CPUSet(), missing)]
     holders = ", ".join(_holders(cgroups, missing, outside))
@@ -125,7 +126,7 @@ def _lacking(version: int, cgroups: Mapping[str, Cgroup], outside: str, missing:
 
 
 def _holders(cgroups: Mapping[str, Cgroup], cpus: CPUSet, path: str) -> list[str]:
-    """The cgroups, none of them above this one, that have some of these CPUs to themselves."""
+    """Return the cgroups, none of them above this one, that have some of these CPUs to themselves."""
     above = set(lineage(path))
     return [
         "%s (%s)" % (holder, cgroup.effective_cpus & cpus)
@@ -138,7 +139,7 @@ def _holders(cgroups: Mapping[str, Cgroup], cpus: CPUSet, path: str) -> list[str
 
 
 def _between(container: Running) -> list[str]:
-    """The cgroups above a container that may be widened, from below."""
+    """Return the cgroups above a container that may be widened, from below."""
     paths = []
     path = container.cgroup
     while container.top and path != container.top:
@@ -169,7 +170,7 @@ class ReconcileRules(NamedTuple):
 
 
 def allocate(listed: Sequence[Listed], old: bytes | None, rules: ReconcileRules) -> tuple[State, list[str]]:
-    """The state in which each listed container has its CPUs, and notes on those that could not keep theirs.
+    """Return the state in which each listed container has its CPUs, and notes on those that could not keep theirs.
 
     What the checkpoint `old` gives is kept where it has the right count and harms nobody; what is not listed is
     taken back. Raises RefusedError when there are not enough CPUs, InputError for a container that is listed twice.
@@ -275,7 +276,7 @@ class Settling:
         return settled
 
     def _changed(self, running: Sequence[Running], rows: Sequence[ContainerRow]) -> list[int]:
-        """The containers that had the right CPUs, and have not after what was written for another."""
+        """Return the containers that had the right CPUs, and have not after what was written for another."""
         found = []
         for number, row in enumerate(rows):
             if row.result == KEPT and any(cpus != row.wanted for cpus in self._effective(running[number])):
@@ -283,12 +284,12 @@ class Settling:
         return found
 
     def _effective(self, container: Running) -> list[CPUSet]:
-        """What is effective in a container's cgroups, of those that are there."""
+        """Return what is effective in a container's cgroups, of those that are there."""
         paths = (container.cgroup, container.process_cgroup)
         return [self.cgroups[path].effective_cpus for path in paths if path in self.cgroups]
 
     def _around(self, running: Sequence[Running]) -> dict[str, Cgroup]:
-        """The cgroups of these containers and all around them, of those that are still there."""
+        """Return the cgroups of these containers and all around them, of those that are still there."""
         while True:
             try:
                 return self.hierarchy.around(
@@ -305,7 +306,8 @@ class Settling:
         return self.hierarchy.effective_cpus(container.cgroup) is None
 
     def _present(self, container: Running) -> Running:
-        """A container without the cgroup below its own, where that is gone: the container itself may remove it."""
+        """Return a container without the cgroup below its own, where that is gone: the container itself may remove
+        it."""
         is_there = self.hierarchy.effective_cpus(container.process_cgroup) is not None
         return container if is_there else container._replace(process_cgroup=container.cgroup)
 
@@ -367,7 +369,7 @@ class Settling:
             raise RefusedError("the checkpoint was changed meanwhile", remedy="run again")
 
     def _read_again(self, container: Running) -> None:
-        """What a failure has left in a container's cgroup and above it."""
+        """Read what a failure has left in a container's cgroup and above it."""
         for path in lineage(container.process_cgroup):
             try:
                 self.cgroups[path] = self.hierarchy.read(path)
@@ -378,12 +380,13 @@ class Settling:
 def rehearse(
     hierarchy: Hierarchy, online: CPUSet, running: Sequence[Running], rows: Sequence[ContainerRow]
 ) -> Mapping[str, CPUManagerError]:
-    """Which containers a pass could not write, and why: {a container's cgroup: the error}. Nothing is written."""
+    """Return which containers a pass could not write, and why: {a container's cgroup: the error}. Nothing is
+    written."""
     pass_ = Settling(hierarchy, online, None, lambda: True, act=False)
     pass_.settle(running, rows)
     return pass_.failures
 
 
 def _above(container: Running, plan: WritePlan) -> list[Write]:
-    """The writes of what is above a container."""
+    """Return the writes of what is above a container."""
     return [write for write in plan.writes if write.path not in (container.cgroup, container.process_cgroup)]

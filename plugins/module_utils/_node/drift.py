@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
     settings: Mapping[str, Any]
 
     def harms(self, host: Host) -> list[Harm]:
-        """What is wrong with them on this machine."""
+        """Return what is wrong with them on this machine."""
         manager, options = (self.settings["topology_manager_policy" + end] for end in ("", "_options"))
         has_memory = self.settings["memory_manager_policy"] == STATIC_MEMORY
         return list(
@@ -70,7 +70,7 @@ class Chosen(NamedTuple):
 def option_notes(
     found: Chosen, wanted: Chosen, host: Host, topology: Topology, state: State | None, pod_names: Mapping[str, str]
 ) -> list[str]:
-    """Notes on what is found, on what is wanted in its place, and on who has scattered CPUs."""
+    """Return notes on what is found, on what is wanted in its place, and on who has scattered CPUs."""
     harms = found.harms(host)
     return [
         *(harm.to_note() for harm in harms),
@@ -86,7 +86,7 @@ def option_notes(
 
 
 def isolation_drift(topology: Topology, reserved: CPUSet, owned: CPUSet) -> list[dict[str, str]]:
-    """Where the reservation and the kernel's command line contradict each other.
+    """Return where the reservation and the kernel's command line contradict each other.
 
     owned: the CPUs of partitions, which the system keeps off though they are reserved.
     """
@@ -110,7 +110,7 @@ def isolation_drift(topology: Topology, reserved: CPUSet, owned: CPUSet) -> list
 
 
 def isolation_notes(topology: Topology, shared: CPUSet, exclusive: CPUSet) -> list[str]:
-    """What does harm in using isolated CPUs, or in not using them."""
+    """Return what does harm in using isolated CPUs, or in not using them."""
     isolated = topology.isolated & topology.online
     notes: list[str] = []
     if shared & isolated:
@@ -175,12 +175,12 @@ STATE_ACTIONS = frozenset((RESET_CHECKPOINT, REPAIR_CHECKPOINT, RESET_MEMORY_STA
 
 
 def in_order(actions: Iterable[str], *more: str) -> list[str]:
-    """These actions and more, in the order in which they are done."""
+    """Return these actions and more, in the order in which they are done."""
     return [action for action in ACTIONS if action in {*actions, *more}]
 
 
 def with_restart(actions: Iterable[str], *more: str) -> list[str]:
-    """These actions and more, done while the kubelet is stopped."""
+    """Return these actions and more, done while the kubelet is stopped."""
     return in_order(actions, STOP_KUBELET, START_KUBELET, *more)
 
 
@@ -195,7 +195,7 @@ def report(
     starts: Starts | None = None,
     owned: CPUSet | None = None,
 ) -> dict[str, Any]:
-    """Wanted against found, as plain data; see the module drift_info for its shape.
+    """Return wanted against found, as plain data; see the module drift_info for its shape.
 
     observed: what runs on the node; None where no pods do.
     problem: why the configuration cannot be read, where there is one that cannot.
@@ -302,19 +302,19 @@ def report(
 
 
 def _coming(config: CPUManagerConfig | None) -> CPUSet:
-    """The CPUs that a kubelet with this configuration would give to containers; none where it does not pin."""
+    """Return the CPUs that a kubelet with this configuration would give to containers; none where it does not pin."""
     return CPUSet() if config is None or config.policy_name != STATIC else pooled_cpus(config)
 
 
 def _own_notes(starts: Starts, judgement: Judgement) -> list[str]:
-    """What is said of a checkpoint that a vendor's kubelet takes, and one of Kubernetes does not."""
+    """Return what is said of a checkpoint that a vendor's kubelet takes, and one of Kubernetes does not."""
     if not starts.own_rules or judgement.verdict != REFUSED:
         return []
     return [_uncertain("checkpoint: %s (%s)" % (starts.own_rules, judgement.reason))]
 
 
 def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
-    """What becomes of exclusive CPUs where the kubelet's unit removes the state that has them."""
+    """Return what becomes of exclusive CPUs where the kubelet's unit removes the state that has them."""
     if removal is None or not removal.is_seen or state is None or not (state.assignments or state.pod_assignments):
         return []
     text = (
@@ -325,7 +325,7 @@ def _removal_notes(removal: Removal | None, state: State | None) -> list[str]:
 
 
 def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str) -> dict[str, Any]:
-    """The report, with the memory manager's state in it where that has to go.
+    """Return the report, with the memory manager's state in it where that has to go.
 
     found: why the kubelet would refuse the state with its configuration as it was found; empty where it would not.
     """
@@ -338,7 +338,8 @@ def with_memory_state(answer: Mapping[str, Any], memory: MemoryPlan, found: str)
 
 
 def with_memory_doubt(answer: Mapping[str, Any], memory: MemoryPlan) -> dict[str, Any]:
-    """The report, with a note on a memory manager's state of which it is not known whether it would be refused."""
+    """Return the report, with a note on a memory manager's state of which it is not known whether it would be
+    refused."""
     doubt = "memory_manager_state: " + memory.unknown if memory.unknown else ""
     return {**answer, "notes": [*answer["notes"], *([_uncertain(doubt)] if doubt else [])]}
 
@@ -348,7 +349,7 @@ def _uncertain(reason: str) -> Note:
 
 
 def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig | None, CPUManagerError | None]:
-    """What the CPU manager would start with after the change, or why it would not start as the node was found.
+    """Return what the CPU manager would start with after the change, or why it would not start as the node was found.
 
     Raises RefusedError where only what is wanted is wrong.
     """
@@ -370,7 +371,7 @@ def _start(starts: Starts, wanted: Mapping[str, Any]) -> tuple[CPUManagerConfig 
 
 
 def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) -> dict[str, Any]:
-    """What is found so wrong that no setting of it can be compared."""
+    """Return what is found so wrong that no setting of it can be compared."""
     return {
         "subject": subject,
         "wanted": wanted,
@@ -381,14 +382,14 @@ def _problem_row(subject: str, wanted: str, found: str, error: CPUManagerError) 
 
 
 def _shown(topology: Topology) -> dict[str, Any]:
-    """What a report shows. The distances say nothing there, and Ansible works long on their many numbers."""
+    """Return what a report shows. The distances say nothing there, and Ansible works long on their many numbers."""
     described = topology.to_dict()
     del described["numa_distances"]
     return described
 
 
 def describe_drift(plan: SettingsPlan, configuration: Configuration) -> list[dict[str, Any]]:
-    """What a plan changes, as plain data."""
+    """Return what a plan changes, as plain data."""
     drift = differing(plan.settings, plan.found, configuration)
     for path, value in plan.companions.items():
         found, origin = configuration.given(path)
@@ -399,7 +400,7 @@ def describe_drift(plan: SettingsPlan, configuration: Configuration) -> list[dic
 def differing(
     wanted: Mapping[str, object], found: Mapping[str, object], configuration: Configuration
 ) -> list[dict[str, Any]]:
-    """The settings that mean something else in this configuration than is wanted, as plain data."""
+    """Return the settings that mean something else in this configuration than is wanted, as plain data."""
     return [
         {"subject": name, "wanted": wanted[name], "found": found[name], "source": configuration.origin(setting.path)}
         for name, setting in ((name, SETTINGS[name]) for name in differences(wanted, found))
@@ -407,7 +408,7 @@ def differing(
 
 
 def _found_reservation(found: Mapping[str, Any], prediction: Prediction) -> CPUSet:
-    """The CPUs that the kubelet reserves now, as far as it would start at all."""
+    """Return the CPUs that the kubelet reserves now, as far as it would start at all."""
     config = None if prediction.checked is None else prediction.checked.cpu_manager
     if config is not None and config.reserved:
         return config.reserved
@@ -422,7 +423,7 @@ def _reserved(cpus: CPUSet, prediction: Prediction) -> Reserved:
 
 
 def _options(prediction: Prediction) -> StaticOptions:
-    """The static policy's options; none where the kubelet does not get so far as to read them."""
+    """Return the static policy's options; none where the kubelet does not get so far as to read them."""
     return StaticOptions() if prediction.checked is None else prediction.checked.options
 
 
@@ -443,7 +444,7 @@ def _option_notes(
 
 
 def _pools(topology: Topology, reserved: CPUSet, state: State | None, options: StaticOptions) -> dict[str, str]:
-    """Who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
+    """Return who uses which CPUs. A reserved CPU also serves the shared pool, unless the reservation is strict."""
     exclusive = CPUSet() if state is None else state.exclusive_cpus() & topology.online
     shared = topology.online - reserved - exclusive
     return {
@@ -460,7 +461,7 @@ def _pools(topology: Topology, reserved: CPUSet, state: State | None, options: S
 def _owners(
     topology: Topology, reserved: CPUSet, state: State | None, observed: Observed | None
 ) -> list[dict[str, str]]:
-    """Whose each CPU is, exactly one owner's."""
+    """Return whose each CPU is, exactly one owner's."""
     names, here = ({}, {}) if observed is None else (observed.pod_names(), observed.container_names())
     left, owners = topology.online, []
     # The smaller first: what an init container has left to another one is that one's.
@@ -488,19 +489,21 @@ def _machine_notes(topology: Topology, machine: Host) -> list[str]:
 
 
 def _found_refusal(prediction: Prediction) -> str:
-    """Why the kubelet would not start again with its configuration as it was found; empty where it would."""
+    """Return why the kubelet would not start again with its configuration as it was found; empty where it would."""
     refusal = prediction.refusal
     return "" if refusal is None else "%s: %s%s (%s)" % (refusal.where, refusal.context, refusal.text, refusal.cause)
 
 
 def _checkpoint_action(checkpoint: bytes | None, config: CPUManagerConfig) -> str:
-    """What is done with a checkpoint that a kubelet with this configuration refuses: without CPUs to keep, it goes."""
+    """Return what is done with a checkpoint that a kubelet with this configuration refuses: without CPUs to keep, it
+    goes."""
     from .checkpoint_plan import plan_valid
 
     return RESET_CHECKPOINT if plan_valid(checkpoint, config).new is None else REPAIR_CHECKPOINT
 
 
 def _checkpoint_refusal(prediction: Prediction, checkpoint: bytes | None) -> str:
-    """Why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it would not."""
+    """Return why the kubelet would refuse its checkpoint with its configuration as it was found; empty where it
+    would not."""
     config = None if prediction.checked is None else prediction.checked.cpu_manager
     return readable(checkpoint).reason if config is None else judge(checkpoint, config).reason

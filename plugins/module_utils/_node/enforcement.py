@@ -58,7 +58,8 @@ class Enforcement(NamedTuple):
 
 
 def compare(observed: Observed, policy_name: str | None, state: State | None, coming: CPUSet = CPUSet()) -> Enforcement:
-    """What runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing differs.
+    """Return what runs on a node against its checkpoint. Without a state, which the kubelet would take, nothing
+    differs.
 
     coming: then, the CPUs that a kubelet would give out from its next start on.
     """
@@ -92,7 +93,7 @@ def compare(observed: Observed, policy_name: str | None, state: State | None, co
 
 
 def _refused(observed: Observed, rows: Sequence[ContainerRow]) -> Mapping[str, CPUManagerError]:
-    """Which of these a pass could not write, and why, by their cgroups. It reads more of the node."""
+    """Return which of these a pass could not write, and why, by their cgroups. It reads more of the node."""
     # Imported here: on most nodes nothing differs.
     from .container_writes import rehearse
 
@@ -121,7 +122,7 @@ def _name(owner: ContainerRow | Running, container: str | None) -> str:
 
 
 def _by_pod(state: State) -> dict[str, CPUSet]:
-    """{pod UID: all CPUs that it or its containers have to themselves}"""
+    """Return {pod UID: all CPUs that it or its containers have to themselves}"""
     found: dict[str, CPUSet] = {}
     for uid, _container, cpus in state.owners():
         found[uid] = found.get(uid, CPUSet()) | cpus
@@ -132,7 +133,7 @@ def _by_pod(state: State) -> dict[str, CPUSet]:
 
 
 def _different(observed: Observed, row: ContainerRow, refused: CPUManagerError | None) -> dict[str, str]:
-    """A container that has other CPUs than it is to have."""
+    """Return a container that has other CPUs than it is to have."""
     found, held = str(row.effective), observed.held(row.cgroup)
     if held != row.effective:
         found += " (cpuset.cpus: %s)" % (held or "empty")
@@ -147,7 +148,7 @@ def _remedy(refused: CPUManagerError | None) -> dict[str, str]:
 def _refusing(
     observed: Observed, differing: Sequence[ContainerRow], refused: Mapping[str, CPUManagerError]
 ) -> Iterator[dict[str, str]]:
-    """The cgroups above containers that no pass can widen for them."""
+    """Yield the cgroups above containers that no pass can widen for them."""
     needs: dict[str, CPUSet] = {}
     errors = {}
     for row in differing:
@@ -166,7 +167,7 @@ def _refusing(
 
 
 def _cutting(observed: Observed, differing: Sequence[ContainerRow]) -> Iterator[dict[str, str]]:
-    """The cgroups above these containers that let less through than they want: on v2 without any error."""
+    """Yield the cgroups above these containers that let less through than they want: on v2 without any error."""
     needs: dict[str, CPUSet] = {}
     for row in differing:
         for path in observed.above(row.cgroup):
@@ -179,7 +180,7 @@ def _cutting(observed: Observed, differing: Sequence[ContainerRow]) -> Iterator[
 
 
 def _trespassing(observed: Observed, rows: Sequence[ContainerRow], state: State) -> Iterator[dict[str, str]]:
-    """Containers whose own CPUs cannot be determined, but which have those of others."""
+    """Yield containers whose own CPUs cannot be determined, but which have those of others."""
     own, exclusive = _by_pod(state), state.exclusive_cpus()
     for container, row in zip(observed.running, rows):
         foreign = row.effective & (exclusive - own.get(container.pod_uid, CPUSet()))
@@ -194,7 +195,7 @@ def _trespassing(observed: Observed, rows: Sequence[ContainerRow], state: State)
 
 
 def _fences(observed: Observed, exclusive: CPUSet) -> Iterator[dict[str, str]]:
-    """The host's cgroups that somebody has fenced in, and not off the exclusive CPUs."""
+    """Yield the host's cgroups that somebody has fenced in, and not off the exclusive CPUs."""
     # What a partition has, no container can have: that is said of the container.
     owned = {part.path for part in observed.partitions if not part.problem}
     for path in (path for path in observed.hosts if path not in owned):
@@ -282,7 +283,7 @@ def _bound(observed: Observed) -> Iterator[str]:
 
 
 def _strays(observed: Observed) -> Iterator[str]:
-    """Containers whose runtime takes a name that the systemd driver gives for one of a directory."""
+    """Yield containers whose runtime takes a name that the systemd driver gives for one of a directory."""
     strays = [path for path in observed.hosts if ".slice:" in path]
     if strays:
         text = (

@@ -54,7 +54,7 @@ class Promise(NamedTuple):
     quotas: Mapping[str, Quota] = {}
 
     def content(self) -> bytes:
-        """The file."""
+        """Return the file."""
         data = {
             "version": _VERSION,
             "policy": self.policy,
@@ -69,7 +69,7 @@ class Promise(NamedTuple):
 
 
 def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
-    """What was promised, and the bytes of the file; None where there is none.
+    """Return what was promised, and the bytes of the file; None where there is none.
 
     Raises RefusedError for a file that is damaged, or that others than root may write: by it, nothing may be moved.
     """
@@ -89,7 +89,7 @@ def read_promise(tree: Tree) -> tuple[Promise | None, bytes | None]:
 
 
 def parse_promise(content: bytes) -> Promise:
-    """What content() has made. Raises InputError for all else."""
+    """Return what content() has made. Raises InputError for all else."""
     try:
         return _parsed(json.loads(content))
     except InputError:
@@ -151,7 +151,7 @@ class Recorded(NamedTuple):
 
 
 def read_exclusive(node: Node, configuration: Configuration | None) -> Recorded:
-    """The exclusive CPUs of a node's containers. configuration: what its kubelet runs with, where that is known.
+    """Return the exclusive CPUs of a node's containers. configuration: what its kubelet runs with, where that is known.
 
     Raises NodeError where reading takes more rights.
     """
@@ -165,12 +165,13 @@ def read_exclusive(node: Node, configuration: Configuration | None) -> Recorded:
 
 
 def has_promise(node: Node) -> bool:
-    """Whether a program of ours has given CPUs out here; where not, the kubelet's configuration does not matter."""
+    """Return whether a program of ours has given CPUs out here; where not, the kubelet's configuration does not
+    matter."""
     return node.tree.exists(PROMISE, follow=False)
 
 
 def where_static(node: Node, configuration: Configuration | None) -> str:
-    """The file by which the kubelet has the policy static; empty where none says so."""
+    """Return the file by which the kubelet has the policy static; empty where none says so."""
     policy, origin = (None, None) if configuration is None else configuration.given((_POLICY,))
     if configuration is not None and policy == STATIC:
         return origin or configuration.source

@@ -18,13 +18,13 @@ HIDE_NAMES = Arguments({"hide_names": {"type": "bool", "default": False}})
 
 
 def shown_node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET and HIDE_NAMES describe. Raises NodeError."""
+    """Return the node that the arguments KUBELET and HIDE_NAMES describe. Raises NodeError."""
     node = node_of(tree, parameters)
     return with_hidden_names(node) if parameters["hide_names"] else node
 
 
 def with_hidden_names(node: Node) -> Node:
-    """The same node; everything that is read of it has the hashes. Raises NodeError.
+    """Return the same node; everything that is read of it has the hashes. Raises NodeError.
 
     A state in which names cannot be told from the rest is damaged, and no answer has names of it.
     """

@@ -41,7 +41,7 @@ DEVICES = Arguments({"devices": {"type": "list", "elements": "dict", "default": 
 
 
 def node_of(tree: Tree, parameters: Mapping[str, Any]) -> Node:
-    """The node that the arguments KUBELET describe."""
+    """Return the node that the arguments KUBELET describe."""
     version = parameters["kubelet_version"]
     kind = SavedNode if not tree.live and tree.exists(SAID) else Node
     node = kind(
@@ -60,7 +60,7 @@ TRIED = Arguments({"tried": {"type": "dict"}})
 
 
 def mistaken_in(trial: object) -> frozenset[tuple[str, str]]:
-    """(where, text) of the refusals that were predicted, and are none; nothing of what is no trial."""
+    """Return (where, text) of the refusals that were predicted, and are none; nothing of what is no trial."""
     try:
         found: Any = trial
         return frozenset((str(where), str(text)) for where, text in found["mistaken"])
@@ -97,13 +97,13 @@ class SavedFacts(NamedTuple):
     runtime: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as an archive has it."""
+        """Return plain data, as an archive has it."""
         notes = [{"check": getattr(note, "check", ""), "text": str(note)} for note in self.notes]
         return {"version": self.version, "notes": notes, "storage": self.storage, "runtime": self.runtime}
 
 
 def read_said(tree: Tree) -> SavedFacts:
-    """What was saved of a node beside its files. Raises NodeError for a file that node_save has not written."""
+    """Return what was saved of a node beside its files. Raises NodeError for a file that node_save has not written."""
     try:
         data = json.loads(tree.read_bytes(SAID).decode("utf-8"))
         if data["kind"] != KIND or data["format"] != FORMAT:
@@ -137,7 +137,7 @@ class SavedNode(Node):
     is_saved = True
 
     def __init__(self, tree: Tree, *given: Any) -> None:
-        """given: what Node() takes after the tree."""
+        """Make the node of a saved tree. given: what Node() takes after the tree."""
         self._said = read_said(tree)
         super().__init__(tree, *given)
         self.runtime_version = self._said.runtime or None
@@ -147,7 +147,7 @@ class SavedNode(Node):
             self.installation = self.installation._replace(notes=notes)
 
     def machine(self) -> Host:
-        """What the kubelet makes of the machine."""
+        """Return what the kubelet makes of the machine."""
         if self._host is None:
             self._host = super().machine()._replace(storage=self._said.storage)
         return self._host

@@ -58,7 +58,8 @@ _TOLERANCE = 1.0
 
 
 def not_restarted_notes(node: Node) -> list[str]:
-    """A note with the files that were changed after the kubelet of the node had started; none where it does not run.
+    """Return a note with the files that were changed after the kubelet of the node had started; none where it does not
+    run.
 
     A file whose time of change was set back, as a backup's, is not noticed.
     """
@@ -83,7 +84,7 @@ def not_restarted_notes(node: Node) -> list[str]:
 
 
 def start_time(tree: Tree, pid: int) -> float | None:
-    """When a process started, in seconds since the epoch; None where it has ended or cannot be read.
+    """Return when a process started, in seconds since the epoch; None where it has ended or cannot be read.
 
     Source: proc_pid_stat(5), field 22, in clock ticks since the boot; proc_stat(5), btime.
     """
@@ -158,11 +159,11 @@ class Node:
         self._host: Host | None = None
 
     def on(self, tree: Tree) -> Node:
-        """This node with other files."""
+        """Return this node with other files."""
         return self._made(tree, *self._given)
 
     def of_version(self, minor: int) -> Node:
-        """This node with a kubelet 1.`minor`."""
+        """Return this node with a kubelet 1.`minor`."""
         config_path, kubelet_root, _minor, command_line = self._given
         return self._made(self.tree, config_path, kubelet_root, minor, command_line)
 
@@ -189,23 +190,25 @@ class Node:
         self._topology, self._host = topology, other_host(topology, self.minor)
 
     def machine(self) -> Host:
-        """What the kubelet makes of the machine."""
+        """Return what the kubelet makes of the machine."""
         if self._host is None:
             self._host = host_of(self)
         return self._host
 
     def file(self) -> KubeletConfiguration | None:
-        """The kubelet's configuration file; None where there is none. Raises NodeError for a file that is no such."""
+        """Return the kubelet's configuration file; None where there is none. Raises NodeError for a file that is no
+        such."""
         if self.config_path is None or not self.tree.exists(self.config_path):
             return None
         return self.parsed(self.config_path)
 
     def drop_ins(self) -> list[KubeletConfiguration]:
-        """The kubelet's drop-in files, in the order in which they count. Raises NodeError for one that is no such."""
+        """Return the kubelet's drop-in files, in the order in which they count. Raises NodeError for one that is no
+        such."""
         return [self.parsed(path) for path in self._drop_in_paths()]
 
     def configuration_paths(self) -> list[str]:
-        """The configuration file and the drop-in files."""
+        """Return the configuration file and the drop-in files."""
         return [path for path in (self.config_path, *self._drop_in_paths()) if path is not None]
 
     def _drop_in_paths(self) -> list[str]:
@@ -215,7 +218,8 @@ class Node:
         return [path for path in self.tree.files_below(directory) if path.endswith(DROP_IN_SUFFIX)]
 
     def configuration(self) -> Configuration | None:
-        """What the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no such."""
+        """Return what the kubelet runs with; None where there is no kubelet. Raises NodeError for a file that is no
+        such."""
         file = self.file()
         if self.installation is None or (file is None and (self.config_path or self.installation.unread)):
             return None
@@ -228,7 +232,7 @@ class Node:
         return effective_configuration(file, drop_ins, flags)
 
     def found(self) -> tuple[Configuration | None, NodeError | None]:
-        """What the kubelet runs with, or what is wrong with its files; neither where there is no kubelet.
+        """Return what the kubelet runs with, or what is wrong with its files; neither where there is no kubelet.
 
         Raises NodeError where reading takes more rights, RefusedError for a link out of the tree.
         """
@@ -251,7 +255,7 @@ class Node:
         return configuration, None
 
     def needed_configuration(self) -> Configuration:
-        """What the kubelet runs with. Raises NodeError where there is no kubelet, or its file is not there."""
+        """Return what the kubelet runs with. Raises NodeError where there is no kubelet, or its file is not there."""
         configuration = self.configuration()
         if configuration is None:
             raise self.missing()
@@ -280,7 +284,7 @@ class Node:
             )
 
     def missing(self) -> NodeError:
-        """What is to be said where there is no kubelet, or its file is not there."""
+        """Return what is to be said where there is no kubelet, or its file is not there."""
         remedy = "name the file that the kubelet's --config gives in %s" % option("config_path")
         if self.config_path is not None:
             return NodeError(
@@ -311,18 +315,19 @@ class Node:
         )
 
     def kubelet(self, configuration: Configuration | None) -> dict[str, Any] | None:
-        """How the kubelet with this configuration is installed, as plain data; None where there is none."""
+        """Return how the kubelet with this configuration is installed, as plain data; None where there is none."""
         installation = self.installation
         if installation is None or configuration is None:
             return None
         return {**installation.to_dict(self.tree), "version": self.version}
 
     def kernel(self) -> str:
-        """The release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
+        """Return the release of the kernel, such as "6.1.0-18-amd64"; empty where it was not saved."""
         return self.tree.read_value("/proc/sys/kernel/osrelease") or ""
 
     def elsewhere(self, wanted: Mapping[str, object], configuration: Configuration | None) -> dict[str, str] | None:
-        """Where else the wanted settings have to be, since others write the kubelet's files; None where nobody does.
+        """Return where else the wanted settings have to be, since others write the kubelet's files; None where nobody
+        does.
 
         configuration: what the kubelet runs with.
         """
@@ -343,16 +348,17 @@ class Node:
         return running_version(self.installation.pid) or None
 
     def parsed(self, path: str) -> KubeletConfiguration:
-        """One file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
+        """Return one file that is there. Raises NodeError for a file that is no KubeletConfiguration."""
         return KubeletConfiguration.parse(self.tree.read_text(path, LARGEST_OF_KUBELET), self.tree.path(path))
 
     def runs_pods(self, cgroup_root: str) -> bool:
-        """Whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
+        """Return whether there is a cgroup of all pods. A quick look, for the many nodes and moments without."""
         # With a root of its own, it takes the hierarchy to find it.
         return bool(cgroup_root) or any(self.tree.exists(path) for path in _KUBEPODS)
 
     def owned_cpus(self) -> CPUSet:
-        """The CPUs of partitions of cgroups, where the kernel was booted to isolate CPUs; else nobody has to know."""
+        """Return the CPUs of partitions of cgroups, where the kernel was booted to isolate CPUs; else nobody has to
+        know."""
         if not self.topology.isolated and not self.topology.nohz_full:
             return CPUSet()
         # Imported here: hardly any node is booted so.
@@ -361,7 +367,8 @@ class Node:
         return owned_on(self.tree)
 
     def may_have_owners(self, with_crio: bool = False) -> bool:
-        """Whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet alone.
+        """Return whether others may give containers their CPUs. A quick look, for the many nodes with the kubelet
+        alone.
 
         with_crio: CRI-O among them, whose shared CPUs only a reconcile would take from containers.
         """
@@ -375,7 +382,8 @@ class Node:
             return False
 
     def plugin_of_patched(self) -> str:
-        """The socket of a plugin of Katalyst, which only a kubelet with its patches registers; empty where none is."""
+        """Return the socket of a plugin of Katalyst, which only a kubelet with its patches registers; empty where
+        none is."""
         registry = "%s/%s" % (self.checkpoint_path.rpartition("/")[0], _REGISTRY)
         try:
             names = [name for name in self.tree.names(registry) if name.startswith(_QRM_PLUGIN)]
@@ -384,7 +392,8 @@ class Node:
         return "%s/%s" % (registry, names[0]) if names else ""
 
     def observed(self, configuration: Configuration | None) -> tuple[Observed | None, list[str]]:
-        """The containers of a kubelet and their cgroups; None, and why where that is strange, where it has none."""
+        """Return the containers of a kubelet and their cgroups; None, and why where that is strange, where it has
+        none."""
         cgroup_root = cgroup_root_of(configuration)
         if configuration is None or not self.runs_pods(cgroup_root):
             return None, []
@@ -404,8 +413,8 @@ class Node:
         return observed, notes
 
     def runtime_endpoint(self, configuration: Configuration | None) -> str | None:
-        """The socket of the kubelet's container runtime, as the configuration names it, or a distribution that brings
-        its own; None where neither does, as crictl then has the better default: before 1.24 it may be Docker's.
+        """Return the socket of the kubelet's container runtime, as the configuration names it, or a distribution that
+        brings its own; None where neither does, as crictl then has the better default: before 1.24 it may be Docker's.
         """
         given = "" if configuration is None else str(configuration.given(("containerRuntimeEndpoint",)).value or "")
         if not given and self.installation is not None:
@@ -414,7 +423,7 @@ class Node:
         return ("unix://" + given if given.startswith("/") else given) or None
 
     def own_notes(self) -> list[str]:
-        """What is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
+        """Return what is to be said of this node apart from its settings: of its kubelet, and of a change under way."""
         is_missing = not self._has_files() and not self.tree.exists(LAST, follow=False)
         notes: list[str] = [Note("kubelet-missing", str(self.missing()))] if is_missing else []
         notes += self.kubelet_notes()
@@ -424,21 +433,21 @@ class Node:
         return [*notes, *program_notes(self.tree), *self.unfinished()]
 
     def kubelet_notes(self) -> Sequence[str]:
-        """What is strange about the processes that look like a kubelet."""
+        """Return what is strange about the processes that look like a kubelet."""
         return self._search.notes if self.installation is None else self.installation.notes
 
     def version_notes(self) -> list[str]:
-        """Whether it is not sure by which version's rules its kubelet is to be judged."""
+        """Return whether it is not sure by which version's rules its kubelet is to be judged."""
         return version_notes(self.minor, self.version is None)
 
     def _has_files(self) -> bool:
-        """Whether there is a kubelet, or what it was started with, which found() then has not found."""
+        """Return whether there is a kubelet, or what it was started with, which found() then has not found."""
         if self.installation is None or self.config_path is None or self.installation.command_line:
             return self.installation is not None
         return self.tree.exists(self.config_path)
 
     def unfinished(self) -> list[str]:
-        """A note on a change of this node that is under way or was interrupted, if there is one."""
+        """Return a note on a change of this node that is under way or was interrupted, if there is one."""
         if not self.tree.exists(OPEN, follow=False):
             return []
         return [
@@ -451,7 +460,7 @@ class Node:
         ]
 
     def checkpoint(self) -> bytes | None:
-        """The bytes of the CPU manager's checkpoint; None where there is none."""
+        """Return the bytes of the CPU manager's checkpoint; None where there is none."""
         return self.tree.content(self.checkpoint_path, LARGEST_OF_KUBELET)
 
     @property
@@ -460,7 +469,7 @@ class Node:
         return self.checkpoint_path, self.memory_state_path
 
     def memory_state(self) -> bytes | None:
-        """The bytes of the memory manager's state; None where there is none."""
+        """Return the bytes of the memory manager's state; None where there is none."""
         return self.tree.content(self.memory_state_path, LARGEST_OF_KUBELET)
 
 
@@ -469,7 +478,8 @@ _NODE_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def _cordon_notes(tree: Tree) -> list[str]:
-    """A note that the node is cordoned, where the journal of its open change says that this change has done so."""
+    """Return a note that the node is cordoned, where the journal of its open change says that this change has done
+    so."""
     try:
         found = JournalFile(OPEN, 1, "%s", "").read(tree, lambda data: (dict(data["facts"]), data.get("began")))
     except CPUManagerError:
@@ -486,7 +496,7 @@ def _cordon_notes(tree: Tree) -> list[str]:
 
 
 def cgroup_root_of(configuration: Configuration | None) -> str:
-    """Below which cgroup the kubelet keeps those of pods; empty for the topmost."""
+    """Return the cgroup below which the kubelet keeps those of pods; empty for the topmost."""
     return "" if configuration is None else str(configuration.given(("cgroupRoot",)).value or "").strip("/")
 
 
@@ -511,7 +521,7 @@ _SYSTEMD, _RUN = "/run/systemd/system", "/run"
 
 
 def host_of(node: Node) -> Host:
-    """What of the node's files decides whether its kubelet starts."""
+    """Return what of the node's files decides whether its kubelet starts."""
     # Imported here, as below: not every look at a node is about its kubelet's start.
     from .._kubelet.start.findings import INVALID, other_host
 
@@ -564,7 +574,8 @@ def host_of(node: Node) -> Host:
 
 
 def _docker_driver(node: Node) -> str:
-    """By which driver Docker makes cgroups, where the kubelet uses it by its own dockershim, and a file says so."""
+    """Return by which driver Docker makes cgroups, where the kubelet uses it by its own dockershim, and a file says
+    so."""
     installation = node.installation
     if node.minor > _LAST_WITH_DOCKERSHIM or installation is None or installation.distribution.cri_socket != CONTAINERD:
         return ""
@@ -582,13 +593,14 @@ def _docker_driver(node: Node) -> str:
 
 
 def _lacking(tree: Tree) -> list[str]:
-    """The controllers of pods that the topmost cgroup of v2 does not have; none where it shows none at all."""
+    """Return the controllers of pods that the topmost cgroup of v2 does not have; none where it shows none at all."""
     there = " ".join(_lines(tree, _CGROUP + "/cgroup.controllers")).split()
     return [controller for controller in _OF_PODS if there and controller not in there]
 
 
 def _lacking_v1(tree: Tree) -> list[str]:
-    """The controllers that no hierarchy of v1 has and the kubelet wants; none where no hierarchy is seen to be mounted.
+    """Return the controllers that no hierarchy of v1 has and the kubelet wants; none where no hierarchy is seen to be
+    mounted.
 
     Source: validateSystemRequirements in pkg/kubelet/cm/container_manager_linux.go, and for pids
     getSupportedSubsystems in pkg/kubelet/cm/cgroup_manager_linux.go.
@@ -599,8 +611,8 @@ def _lacking_v1(tree: Tree) -> list[str]:
 
 
 def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:
-    """Those of these hierarchies in which the kubelet's unit does not make a cgroup first; None where it may do so in
-    all."""
+    """Return those of these hierarchies in which the kubelet's unit does not make a cgroup first; None where it may
+    do so in all."""
     installation = node.installation
     if installation is None:
         return roots
@@ -614,14 +626,14 @@ def _not_made(node: Node, path: str, roots: list[str]) -> list[str] | None:
 
 
 def _memory_of(tree: Tree) -> dict[str, int]:
-    """What the machine's memory is divided into, in bytes, as far as its files tell."""
+    """Return what the machine's memory is divided into, in bytes, as far as its files tell."""
     rows = [line.partition(":")[::2] for line in _lines(tree, _MEMINFO)]
     sizes = {name: _number("".join(rest.split()[:1])) for name, rest in rows}
     return {name: 1024 * size for name, size in sizes.items() if size is not None}
 
 
 def _lines(tree: Tree, path: str) -> list[str]:
-    """The lines of a file; none where it cannot be read."""
+    """Return the lines of a file; none where it cannot be read."""
     try:
         return tree.read_text(path).splitlines()
     except NodeError:
@@ -633,7 +645,7 @@ def _number(text: str) -> int | None:
 
 
 def _storage_of(node: Node) -> int | None:
-    """The bytes of the file system of the kubelet's directory, which only a live node has."""
+    """Return the bytes of the file system of the kubelet's directory, which only a live node has."""
     if not node.tree.live:
         return None
     try:

@@ -50,7 +50,7 @@ _CLAIM = CLAIM.encode("ascii")
 
 
 def owners_of(node: Node, configuration: Configuration | None = None) -> list[Owner]:
-    """Who manages CPUs on this node. configuration: the kubelet's, where it was read already."""
+    """Return who manages CPUs on this node. configuration: the kubelet's, where it was read already."""
     if configuration is None:
         configuration = node.found()[0]
     policy, origin = ("", None) if configuration is None else configuration.given((_POLICY,))
@@ -66,7 +66,7 @@ def owners_of(node: Node, configuration: Configuration | None = None) -> list[Ow
 
 
 def contradiction_notes(node: Node, configuration: Configuration | None, to_reconcile: bool = False) -> list[str]:
-    """A note for each two owners of this node that contradict each other.
+    """Return a note for each two owners of this node that contradict each other.
 
     to_reconcile: containers have other CPUs than the checkpoint, and a reconcile would write these back: so, whose
     they are, and that it would be refused beside them.
@@ -84,7 +84,7 @@ def refuse_beside(node: Node, wanted: str, allowed: Iterable[str]) -> None:
 
 
 def _kubelet(node: Node, origin: str | None) -> tuple[str, ...]:
-    """Where the kubelet's policy shows: the file, or the flag in a file, and its process."""
+    """Return where the kubelet's policy shows: the file, or the flag in a file, and its process."""
     if origin is not None and not node.tree.live and origin.startswith(node.tree.root + "/"):
         origin = node.tree.node_path(origin)
     pid = None if node.installation is None else node.installation.pid
@@ -95,7 +95,7 @@ def _kubelet(node: Node, origin: str | None) -> tuple[str, ...]:
 
 
 def _processes(tree: Tree) -> dict[str, list[int]]:
-    """{name of a program: the processes of it that count}."""
+    """Return {name of a program: the processes of it that count}."""
     found: dict[str, list[int]] = {}
     for pid in tree.numbered("/proc", ""):
         try:
@@ -109,7 +109,7 @@ def _processes(tree: Tree) -> dict[str, list[int]]:
 
 
 def _names_in(line: str) -> Iterator[str]:
-    """The programs of which a command line can be."""
+    """Yield the programs of which a command line can be."""
     if not any(name in line for name in PROGRAMS):
         return
     words = {posixpath.basename(word) for word in line.split("\0")[:_FIRST_WORDS]}
@@ -134,13 +134,13 @@ def _counts(pid: int, name: str) -> bool:
 
 
 def _is_service(path: list[str], name: str) -> bool:
-    """Whether a cgroup is of the system's service of this name; a user's own manager is a service itself."""
+    """Return whether a cgroup is of the system's service of this name; a user's own manager is a service itself."""
     unit = "%s.service" % name
     return unit in path and all(above.endswith(".slice") for above in path[: path.index(unit)])
 
 
 def _can_set_cpusets(pid: int) -> bool:
-    """Whether a process has such a directory of the host mounted, and not one of another place or of its own."""
+    """Return whether a process has such a directory of the host mounted, and not one of another place or of its own."""
     wanted = [(_stat(path), False) for path in _OF_RUNTIME] + [(_stat(path), True) for path in _OF_CGROUPS]
     with open("/proc/%d/mountinfo" % pid, encoding="utf-8", errors="surrogateescape") as file:
         # The third word is the device, the fifth the place, and the sixth has the options of the mount.
@@ -163,7 +163,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:
-    """Whether a process sees this directory at a place."""
+    """Return whether a process sees this directory at a place."""
     try:
         with opened_below("/proc/%d/root" % pid, place) as directory:
             return os.path.samestat(os.fstat(directory), wanted)
@@ -172,7 +172,7 @@ def _is_at(pid: int, place: str, wanted: os.stat_result) -> bool:
 
 
 def _claimants(tree: Tree, claims: frozenset[str]) -> list[int]:
-    """Some processes with an environment as the DRA driver gives it: containers that have CPUs of its claims."""
+    """Return some processes with an environment as the DRA driver gives it: containers that have CPUs of its claims."""
     found: list[int] = []
     for pid in tree.numbered("/proc", "") if tree.live else ():
         try:

@@ -60,8 +60,8 @@ class _Asked(NamedTuple):
 
 
 def pods_seen(node: Node) -> dict[str, Any]:
-    """{"pods", "left_out", "unknown"}: manifests of pods; {"pod", "why"} of each that is none of them; and of UNKNOWN
-    those that are not known of the pods. Raises NodeError."""
+    """Return {"pods", "left_out", "unknown"}: manifests of pods; {"pod", "why"} of each that is none of them; and of
+    UNKNOWN those that are not known of the pods. Raises NodeError."""
     return _Seen(node).to_dict()
 
 
@@ -99,7 +99,7 @@ class _Seen:
         self.asked = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As pods_seen() gives it."""
+        """Return what pods_seen() gives."""
         running: dict[str, list[Running]] = {}
         for container in () if self.observed is None else self.observed.running:
             if container.effective is not None:
@@ -115,7 +115,7 @@ class _Seen:
         return {"pods": pods, "left_out": self.left_out, "unknown": [name for name in UNKNOWN if name in self.unknown]}
 
     def _pod(self, uid: str, qos_class: str, running: Sequence[Running]) -> dict[str, Any] | None:
-        """The manifest of a pod; None for one that is left out."""
+        """Return the manifest of a pod; None for one that is left out."""
         named = {container.name: container for container in running if container.name}
         full = next((container.pod for container in named.values() if container.pod), "")
         shown = full or uid
@@ -161,7 +161,7 @@ class _Seen:
         self.left_out.append({"pod": pod, "why": why})
 
     def _asks_for(self, uid: str, name: str, qos_class: str, running: Running | None) -> _Asked | None:
-        """What a container asks for; None where that decides on exclusive CPUs, and is not known."""
+        """Return what a container asks for; None where that decides on exclusive CPUs, and is not known."""
         others = {**self.memory.get((uid, name), {}), **self.devices.get((uid, name), {})}
         own = self.state.assignments.get(uid, {}).get(name)
         if qos_class == BEST_EFFORT:
@@ -190,7 +190,7 @@ class _Seen:
         return _Asked(cpu, quota, others)
 
     def _quota(self, running: Running) -> int | None:
-        """The limit of a container, in thousandths of a CPU."""
+        """Return the limit of a container, in thousandths of a CPU."""
         quota = None if self.cpu is None else read_quota(self.cpu, running.cgroup)
         if quota is None or quota.quota_us is None:
             return None
@@ -203,7 +203,7 @@ class _Seen:
         return int(text) if is_number(text) else None
 
     def _memory_limit(self, cgroup: str) -> int | None:
-        """The memory of a container or a pod in bytes, as it was asked for."""
+        """Return the memory of a container or a pod in bytes, as it was asked for."""
         if self.memory_limits is None:
             return None
         text = self.memory_limits.quick_value(cgroup, MEMORY_LIMITS[self.memory_limits.version]) or ""
@@ -220,7 +220,7 @@ class _Seen:
             return None
 
     def _devices(self) -> dict[tuple[str, str], dict[str, int]]:
-        """{(pod UID, container): {resource: how many devices}}."""
+        """Return {(pod UID, container): {resource: how many devices}}."""
         content = device_checkpoint(self.node.tree)
         if content is None:
             return {}
@@ -245,17 +245,19 @@ def _hierarchy(node: Node, controller: str) -> Hierarchy | None:
 
 
 def _has_ended(name: str, own: Mapping[str, CPUSet]) -> bool:
-    """Whether a container that does not run has ended for good: one that came after it in its pod has its CPUs."""
+    """Return whether a container that does not run has ended for good: one that came after it in its pod has its
+    CPUs."""
     return any(cpus & own[name] for later, cpus in own.items() if later != name)
 
 
 def limit_of(quota_us: int, period_us: int) -> int:
-    """The limit that a quota was made of, in thousandths of a CPU: it was cut off to microseconds."""
+    """Return the limit that a quota was made of, in thousandths of a CPU: it was cut off to microseconds."""
     return -(-quota_us * _MILLI // period_us)
 
 
 def milli_of(shares: int | None, least: int) -> int | None:
-    """What was asked for, in thousandths of a CPU: it was cut off to shares. least: what too few shares stand for."""
+    """Return what was asked for, in thousandths of a CPU: it was cut off to shares. least: what too few shares stand
+    for."""
     if shares is None:
         return None
     return least if shares <= _LEAST_SHARES else -(-shares * _MILLI // _SHARES_PER_CPU)

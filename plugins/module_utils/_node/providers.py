@@ -39,7 +39,7 @@ class BesideCPUs:
     """The providers of hints of one plan beside the CPU manager, and what is said of them."""
 
     def __init__(self, others: OtherManagers, checked: Checked, minor: int, nodes: Sequence[int], policy: str) -> None:
-        """policy: the topology manager's.
+        """Make the providers of hints beside the CPU manager. policy: the topology manager's.
 
         Raises InputError for memory or devices on other NUMA nodes than `nodes`, which are all.
         """
@@ -90,12 +90,12 @@ class BesideCPUs:
         return [self.devices] if self.memory is None else [self.devices, self.memory]
 
     def owners(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """(pod UID, containers) of those that have memory or devices."""
+        """Yield (pod UID, containers) of those that have memory or devices."""
         for provider in self.providers:
             yield from provider.owners().items()
 
     def has_all(self, pod: Pod) -> bool:
-        """Whether the pod has memory and devices of its own, where it asks for them."""
+        """Return whether the pod has memory and devices of its own, where it asks for them."""
         wants_memory = self.memory is not None and has_own_memory(pod, self.minor)
         if wants_memory and self.memory is not None and pod.uid not in self.memory.entries:
             return False
@@ -103,11 +103,11 @@ class BesideCPUs:
         return not names or pod.uid in self.devices.entries
 
     def memory_of(self, pod_uid: str) -> int:
-        """The bytes of memory that a pod has of its own."""
+        """Return the bytes of memory that a pod has of its own."""
         return sum(size for uid, _container, kind, size, _nodes in self._blocks() if (uid, kind) == (pod_uid, MEMORY))
 
     def capacity(self) -> dict[str, int]:
-        """{huge pages of a size: thousandths of the bytes that the machine has}, as far as that is known."""
+        """Return {huge pages of a size: thousandths of the bytes that the machine has}, as far as that is known."""
         found: dict[str, int] = {}
         for sizes in self._sizes.values():
             for kind, size in sizes.items():
@@ -118,7 +118,8 @@ class BesideCPUs:
     # --- what is not known -----------------------------------------------------------------------
 
     def limits(self, pods: Sequence[Pod], is_moved: bool) -> tuple[str, list[str]]:
-        """From which pod on the plan is not exact, by its name, and why; "" and no reason where it is exact for all.
+        """Return from which pod on the plan is not exact, by its name, and why; "" and no reason where it is exact for
+        all.
 
         is_moved: whether the topology manager decides on which NUMA nodes a pod gets its CPUs. Devices have to have
         been given out.
@@ -171,7 +172,7 @@ class BesideCPUs:
     # --- what is said of a refusal, and of the end -------------------------------------------------
 
     def why(self, pod: Pod, container: str, resource: str, least: Callable[[Sequence[int], int], int]) -> str:
-        """What was wanted of a resource, or of all kinds of memory, and what is free of it.
+        """Return what was wanted of a resource, or of all kinds of memory, and what is free of it.
 
         container: "" for the pod as a whole; least: of how many NUMA nodes, by what each has in all, it could be.
         """
@@ -208,7 +209,8 @@ class BesideCPUs:
         )
 
     def memory_report(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """What each NUMA node has left, and who has which blocks, as plain data; empty without the policy Static.
+        """Return what each NUMA node has left, and who has which blocks, as plain data; empty without the policy
+        Static.
 
         names: {pod UID: name}
         """
@@ -240,7 +242,8 @@ class BesideCPUs:
         }
 
     def devices_report(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Which devices are left, and who has which, as plain data; empty where none is known. names: as above."""
+        """Return which devices are left, and who has which, as plain data; empty where none is known. names: as
+        above."""
         manager = self.devices
         if not manager.devices:
             return {}
@@ -260,7 +263,7 @@ class BesideCPUs:
         }
 
     def to_text(self) -> str:
-        """A line for each container's memory and devices, to compare one state with another."""
+        """Return a line for each container's memory and devices, to compare one state with another."""
         lines = [
             "pod %s, container %s: %s of %s, NUMA nodes %s" % (uid, container, _bytes(size), kind, _listed(nodes))
             for uid, container, kind, size, nodes in self._blocks()
@@ -273,7 +276,7 @@ class BesideCPUs:
         return "".join(line + "\n" for line in lines)
 
     def _blocks(self) -> list[tuple[str, str, str, int, list[int]]]:
-        """(pod UID, container, kind of memory, bytes, NUMA nodes) of all blocks, sorted."""
+        """Return (pod UID, container, kind of memory, bytes, NUMA nodes) of all blocks, sorted."""
         entries = {} if self.memory is None else self.memory.entries
         return sorted(
             (uid, container, block["type"], block["size"], list(block["numaAffinity"]))
@@ -286,7 +289,8 @@ class BesideCPUs:
 def device_manager(
     rows: Sequence[Mapping[str, Any]], nodes: Sequence[int], state: DeviceState = _NO_DEVICES
 ) -> DeviceManager:
-    """The device manager of a node with these devices, as OtherManagers has them. state: what containers have of them.
+    """Return the device manager of a node with these devices, as OtherManagers has them. state: what containers have of
+    them.
 
     Raises InputError.
     """
@@ -302,7 +306,7 @@ def device_manager(
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], nodes: Sequence[int]) -> dict[str, dict[int, int]]:
-    """{resource: {mask of NUMA nodes: how many devices}}. Raises InputError."""
+    """Return {resource: {mask of NUMA nodes: how many devices}}. Raises InputError."""
     found: dict[str, dict[int, int]] = {}
     for number, row in enumerate(rows):
         where = option("devices[%d]" % number)
@@ -320,7 +324,8 @@ def _groups(rows: Sequence[Mapping[str, Any]], nodes: Sequence[int]) -> dict[str
 
 
 def _all_of(resource: str, groups: Mapping[int, int], used: Mapping[str, Mapping[str, int]]) -> list[Device]:
-    """So many devices of each mask, those that containers have among them. Raises InputError where there are more."""
+    """Return so many devices of each mask, those that containers have among them. Raises InputError where there are
+    more."""
     found = [Device(name, mask) for name, mask in used.get(resource, {}).items()]
     for mask in sorted({*groups, *(device.nodes for device in found)}):
         taken = sum(1 for device in found if device.nodes == mask)
@@ -336,7 +341,7 @@ def _all_of(resource: str, groups: Mapping[int, int], used: Mapping[str, Mapping
 
 
 def _amounts(sizes: Mapping[str, int], with_kinds: bool = True) -> str:
-    """`90Gi of memory and 2Gi of hugepages-1Gi`, or without the kinds."""
+    """Return `90Gi of memory and 2Gi of hugepages-1Gi`, or without the kinds."""
     kinds = sorted(sizes, key=lambda kind: (kind != MEMORY, kind))
     return " and ".join(_bytes(sizes[kind]) + (" of " + kind if with_kinds else "") for kind in kinds)
 

@@ -81,20 +81,20 @@ class Fate(NamedTuple):
     is_loss: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         row = dict(self._asdict())
         del row["is_loss"]
         return row
 
     def to_text(self) -> str:
-        """`shop/db-0: SMTAlignmentError, SMT Alignment Error: ...`"""
+        """Return `shop/db-0: SMTAlignmentError, SMT Alignment Error: ...`"""
         said = "%s, %s" % (self.reason, self.message) if self.reason else self.fate
         more = "; ".join(filter(None, (self.why, self.assumed)))
         return "%s: %s%s" % (self.pod, said, " (%s)" % more if more else "")
 
 
 def fates_of(question: Question, written: Written) -> list[Fate]:
-    """What the kubelet that the question describes, which starts with its states, does to each pod that runs.
+    """Return what the kubelet that the question describes, which starts with its states, does to each pod that runs.
 
     question.pods: manifests, of which those count that run; the others that run are read from the states as they are
     `written` now. Raises as plan_allocations().
@@ -129,7 +129,7 @@ def fates_of(question: Question, written: Written) -> list[Fate]:
 
 
 def _booted(fate: Fate, devices: Sequence[str]) -> Fate:
-    """The fate of a pod with these devices, which is another one where its containers do not run."""
+    """Return the fate of a pod with these devices, which is another one where its containers do not run."""
     if not devices or fate.is_loss:
         return fate
     text = "that its containers run: a start after a boot refuses the pod until the plugin of %s has registered"
@@ -137,7 +137,8 @@ def _booted(fate: Fate, devices: Sequence[str]) -> Fate:
 
 
 def loss_notes(fates: Sequence[Fate], start: str) -> list[str]:
-    """One note on the pods that lose what they have; none where none does. start: which one of the kubelet it is."""
+    """Return one note on the pods that lose what they have; none where none does. start: which one of the kubelet it
+    is."""
     lost = [fate.to_text() for fate in fates if fate.is_loss]
     if not lost:
         return []
@@ -157,7 +158,7 @@ class _Restart:
         self.listed: Collection[str] = ()
 
     def admit(self, pod: Pod) -> Fate:
-        """The next pod."""
+        """Return the next pod."""
         pod, assumed = self._with_memory(pod)
         try:
             admission = self.manager.add(pod)
@@ -176,7 +177,7 @@ class _Restart:
         return Fate(pod.uid, pod.name, fate, why=moved, assumed=assumed, is_loss=bool(moved and had))
 
     def _with_memory(self, pod: Pod) -> tuple[Pod, str]:
-        """The pod, and what was assumed: what a container asks for is in no state once that has forgotten it."""
+        """Return the pod, and what was assumed: what a container asks for is in no state once that has forgotten it."""
         memory = None if self.beside is None else self.beside.memory
         if memory is None or pod.is_divided:
             return pod, self._assumed_of_whole(pod)
@@ -202,7 +203,7 @@ class _Restart:
         return pod._replace(containers=containers), text + "taken for as much memory as the largest of its pod"
 
     def _assumed_of_whole(self, pod: Pod) -> str:
-        """What cannot be seen of a pod with CPUs as a whole whose manifest is not given."""
+        """Return what cannot be seen of a pod with CPUs as a whole whose manifest is not given."""
         whole, own = self.now.pod_assignments.get(pod.uid), self.now.assignments.get(pod.uid, {})
         if pod.name in self.listed or not whole or not any(own.values()):
             return ""
@@ -213,7 +214,7 @@ class _Restart:
         return text % " or ".join(own) if is_apart and used == whole else ""
 
     def _cause(self, pod: Pod, admission: Admission) -> str:
-        """Why a pod that was admitted once is not admitted again."""
+        """Return why a pod that was admitted once is not admitted again."""
         member = next((member for member in pod.containers if member.name == admission.container), None)
         if member is not None and member.kind == INIT and MEMORY in admission.not_aligned:
             return "init container %s has ended and given its memory back, and asks for it again" % member.name
@@ -222,7 +223,7 @@ class _Restart:
         return ""
 
     def _lost_as_whole(self, pod: Pod) -> Iterator[str]:
-        """What was the pod's as a whole and is nobody's afterwards.
+        """Yield what was the pod's as a whole and is nobody's afterwards.
 
         Source: AllocatePod in pkg/kubelet/cm/cpumanager/policy_static.go of 1.36.
         """
@@ -238,7 +239,7 @@ class _Restart:
             yield text % (counted(len(has), "CPU"), has, had, lost)
 
     def _moved(self, pod: Pod) -> Iterator[str]:
-        """Each container whose CPUs are others afterwards; an init container that has ended uses none."""
+        """Yield each container whose CPUs are others afterwards; an init container that has ended uses none."""
         before = self.now.assignments.get(pod.uid, {})
         for container in pod.containers:
             own = self.manager.state.get(pod.uid, container.name)
@@ -266,7 +267,7 @@ def _unlisted(
     whole: Mapping[str, Mapping[str, int]],
     owned: DeviceState,
 ) -> Iterator[Pod]:
-    """Pods with what they have. In which order they came is not known. whole: the memory of pods as a whole."""
+    """Yield pods with what they have. In which order they came is not known. whole: the memory of pods as a whole."""
     gates = Gates.of(question.configuration.values, question.machine.minor)
     told = {pod.uid for pod in question.pods}
     here = running_names(question.running)
@@ -303,7 +304,8 @@ def _unlisted(
 
 
 def _ended(names: set[str], here: set[str], own: Mapping[str, CPUSet], with_memory: set[str]) -> set[str]:
-    """The init containers among the containers of a pod: those that do not run beside others, or of which it shows."""
+    """Return the init containers among the containers of a pod: those that do not run beside others, or of which it
+    shows."""
     if here & names:
         return names - here
     without_memory = names - with_memory if with_memory else set()
@@ -329,7 +331,7 @@ def _device_state(others: OtherManagers) -> DeviceState:
 
 
 def _starting(question: Question, state: DeviceState, pods: Sequence[Pod]) -> DeviceManager:
-    """The device manager as it starts: it knows who has which devices, and no device is healthy yet."""
+    """Return the device manager as it starts: it knows who has which devices, and no device is healthy yet."""
     nodes = [node.id for node in question.topology.numa_nodes]
     healthy: dict[str, Sequence[Device]] = dict.fromkeys([*state.registered, *(row[2] for row in state.owned)], ())
     owned = [Owned(uid, name, kind, sorted(device_masks(places, nodes))) for uid, name, kind, places in state.owned]

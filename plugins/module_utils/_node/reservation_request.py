@@ -50,7 +50,7 @@ RESERVED_ARGUMENTS = Arguments(
 
 
 def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | None:
-    """The CPUs that RESERVED_ARGUMENTS name, or that are planned by them; None where there are none such.
+    """Return the CPUs that RESERVED_ARGUMENTS name, or that are planned by them; None where there are none such.
 
     Raises InputError.
     """
@@ -61,7 +61,8 @@ def wanted_reservation(node: Node, parameters: Mapping[str, Any]) -> CPUSet | No
 
 
 def planned_reservation(node: Node, request: Mapping[str, Any]) -> CPUSet | None:
-    """The CPUs for a request in the option `reservation`; None where it asks for memory alone. Raises InputError."""
+    """Return the CPUs for a request in the option `reservation`; None where it asks for memory alone. Raises
+    InputError."""
     if request.get("memory") and all(request.get(way) is None for way in _WAYS):
         return None
     call_more_options({name: "%s.%s" % (option("reservation"), name) for name in PLANNER})
@@ -69,7 +70,7 @@ def planned_reservation(node: Node, request: Mapping[str, Any]) -> CPUSet | None
 
 
 def reserve(tree: Tree, topology: Topology, request: Mapping[str, Any]) -> Reservation:
-    """The reservation for a request with one of `count`, `fraction`, `curve`, and the planner's other options.
+    """Return the reservation for a request with one of `count`, `fraction`, `curve`, and the planner's other options.
 
     A count is taken to the letter; the share that a fraction or a curve gives is rounded up to whole cores.
     Raises InputError, and RefusedError for a node that is a container without all CPUs.
@@ -100,7 +101,7 @@ def _steps(way: str, request: Mapping[str, Any]) -> list[CurveStep]:
 
 
 def numa_node_of_device(tree: Tree, topology: Topology, device: str) -> int:
-    """The NUMA node that a network device is attached to. Raises InputError where there is none such."""
+    """Return the NUMA node that a network device is attached to. Raises InputError where there is none such."""
     if "/" in device or device in (".", ".."):
         raise InputError(
             "%r is a path" % device, where=option("near_device"), remedy="give the name of a network device"

@@ -26,7 +26,7 @@ class HostReservation(NamedTuple):
 
 
 def kubelet_reservation(node: Node, configuration: Configuration) -> HostReservation:
-    """The CPUs by name, else those that the static policy takes for the number that is reserved.
+    """Return the CPUs by name, else those that the static policy takes for the number that is reserved.
 
     Raises InputError, NodeError, RefusedError for a reservation that cannot be read, or with which no kubelet starts.
     """

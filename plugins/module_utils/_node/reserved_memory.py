@@ -29,7 +29,7 @@ _BY_HAND = "give %s a list" % option("reserved_memory")
 
 
 def memory_settings(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """reserved_memory for what is wanted; nothing where no memory manager needs it, or the file cannot be read.
+    """Return reserved_memory for what is wanted; nothing where no memory manager needs it, or the file cannot be read.
 
     Raises InputError.
     """
@@ -50,7 +50,7 @@ def memory_settings(node: Node, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def planned_memory(node: Node, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """reservedMemory for a kubelet of this node with the configuration `values`, flags included.
+    """Return reservedMemory for a kubelet of this node with the configuration `values`, flags included.
 
     It is of the NUMA nodes of the reserved CPUs, by how many each has. Raises InputError where it cannot be had.
     """
@@ -80,7 +80,8 @@ def planned_memory(node: Node, values: Mapping[str, Any]) -> list[dict[str, Any]
 
 
 def shared_memory(total: int, room: Mapping[int, int], weights: Mapping[int, int]) -> dict[int, int]:
-    """{NUMA node: bytes}, `total` together: by weight, in whole mebibytes as far as it goes, and never beyond `room`.
+    """Return {NUMA node: bytes}, `total` together: by weight, in whole mebibytes as far as it goes, and never beyond
+    `room`.
 
     What nodes with a weight do not have is taken of the others, the first of them first. Raises InputError.
     """
@@ -105,7 +106,7 @@ def shared_memory(total: int, room: Mapping[int, int], weights: Mapping[int, int
 
 
 def memory_list(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows in one line of YAML."""
+    """Return the rows in one line of YAML."""
     return "[%s]" % ", ".join(
         "{numaNode: %d, limits: {memory: %s}}" % (row["numaNode"], row["limits"][MEMORY]) for row in rows
     )

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def fates_at_start(
     node: Node, files: Mapping[str, bytes | None], wanted: Mapping[str, object], with_requests: bool = False
 ) -> list[Fate]:
-    """What becomes of each pod that runs when the kubelet starts with these files over the node's, and these settings.
+    """Return what becomes of each pod that runs when the kubelet starts with these files over the node's, and these
+    settings.
 
     with_requests: also of those of which no state has anything, which only another rule can refuse. Nothing where the
     kubelet would not start.
@@ -63,12 +64,13 @@ def restart_notes(
     files: Mapping[str, bytes | None] = MappingProxyType({}),
     start: str = "the next start of the kubelet, whoever starts it,",
 ) -> list[str]:
-    """A note on the pods that a start of the kubelet with these files over the node's would lose."""
+    """Return a note on the pods that a start of the kubelet with these files over the node's would lose."""
     return loss_notes(fates_at_start(node, files, {}), start)
 
 
 def restart_loss_error(fates: Sequence[Fate], path: str) -> RefusedError | None:
-    """Why a change is not to start the kubelet while pods run; None where none loses anything. path: the checkpoint."""
+    """Return why a change is not to start the kubelet while pods run; None where none loses anything. path: the
+    checkpoint."""
     lost = [fate.to_text() for fate in fates if fate.is_loss]
     if not lost:
         return None

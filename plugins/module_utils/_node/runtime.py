@@ -47,7 +47,7 @@ class RuntimeChange(NamedTuple):
     found: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {
             "kind": self.runtime.kind,
             "version": self.runtime.version_text(),
@@ -57,20 +57,20 @@ class RuntimeChange(NamedTuple):
         }
 
     def file_changes(self, tree: Tree) -> list[FileChange]:
-        """What is to be written. No backups are needed: the blocks say what was there, and CRI-O reads every file of
-        its directory."""
+        """Return what is to be written. No backups are needed: the blocks say what was there, and CRI-O reads every
+        file of its directory."""
         return [FileChange(tree.path(path), tree.content(path), new, _MODE) for path, new in self.contents.items()]
 
 
 def runtime_of(node: Node, version: str | None = None) -> Runtime:
-    """The runtime that the node's kubelet is configured to use. Raises RefusedError and InputError."""
+    """Return the runtime that the node's kubelet is configured to use. Raises RefusedError and InputError."""
     endpoint = node.runtime_endpoint(node.found()[0])
     distribution = "" if node.installation is None else node.installation.distribution.name
     return with_version(node.tree, find_runtime(node.tree, endpoint, distribution, version or node.runtime_version))
 
 
 def version_of(node: Node) -> str:
-    """The version of the node's runtime, as "2.1"; empty where it is not known."""
+    """Return the version of the node's runtime, as "2.1"; empty where it is not known."""
     try:
         return runtime_of(node).version_text()
     except CPUManagerError:
@@ -84,7 +84,7 @@ _OUTCOMES = {
 
 
 def driver_findings(node: Node) -> list[Finding]:
-    """What is to be said of a runtime that makes cgroups by another driver than the kubelet does."""
+    """Return what is to be said of a runtime that makes cgroups by another driver than the kubelet does."""
     configuration = node.found()[0]
     endpoint = node.runtime_endpoint(configuration) or ""
     own = "" if configuration is None else str(configuration.given(("cgroupDriver",)).value)
@@ -99,7 +99,8 @@ def driver_findings(node: Node) -> list[Finding]:
 
 
 def plan_runtime(node: Node, wanted: WantedRuntime) -> RuntimeChange:
-    """What brings the runtime's configuration to what is wanted. Raises NodeError, RefusedError and InputError."""
+    """Return what brings the runtime's configuration to what is wanted. Raises NodeError, RefusedError and
+    InputError."""
     runtime = runtime_of(node, wanted.version)
     found = read_state(node.tree, runtime).to_dict()
     if wanted.state == PRESENT:
@@ -112,6 +113,6 @@ def plan_runtime(node: Node, wanted: WantedRuntime) -> RuntimeChange:
 
 
 def check_regular(tree: Tree, path: str) -> None:
-    """Raises NodeError where there is a link to nothing, which would be replaced by a file."""
+    """Raise NodeError where there is a link to nothing, which would be replaced by a file."""
     if tree.exists(path, follow=False) and not tree.exists(path):
         raise NodeError("is a link to nothing", where=tree.path(path), remedy="remove it", kind=KIND)

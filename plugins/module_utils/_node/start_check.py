@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 
 def with_unit(tree: Tree, service: str, predictions: Iterable[Prediction]) -> list[Prediction]:
-    """The predictions, behind what systemd refuses of the service's unit."""
+    """Return the predictions, behind what systemd refuses of the service's unit."""
     found = [
         refused(
             "Failed to load environment files: No such file or directory",
@@ -121,7 +121,7 @@ _WANTING: Mapping[str, tuple[Sequence[str], str]] = {
 
 
 def with_replaced(node: Node, predictions: Iterable[Prediction]) -> list[Prediction]:
-    """The predictions, each with what such flags take away, as a finding or as the cause of a refusal."""
+    """Return the predictions, each with what such flags take away, as a finding or as the cause of a refusal."""
     try:
         configuration = node.configuration()
     except NodeError:  # which the kubelet refuses, too
@@ -162,7 +162,8 @@ _REMEDY = "drain the node, stop the kubelet and take the file out of the way bef
 
 
 def restored_paths(node: Node) -> dict[str, Restored]:
-    """{path: what is there} of the files that the kubelet of this node restores, whether they are there or not."""
+    """Return {path: what is there} of the files that the kubelet of this node restores, whether they are there or
+    not."""
     root = node.checkpoint_path.rpartition("/")[0]
     # The devices' directory does not go with --root-dir.
     return {
@@ -171,7 +172,7 @@ def restored_paths(node: Node) -> dict[str, Restored]:
 
 
 def with_restored(node: Node, *predictions: Prediction) -> list[Prediction]:
-    """The predictions, each with what its kubelet says of these files. Raises NodeError."""
+    """Return the predictions, each with what its kubelet says of these files. Raises NodeError."""
     by_gates: dict[str, list[Finding | Unknown]] = {}
     answers = []
     for prediction in predictions:
@@ -191,7 +192,7 @@ def with_restored(node: Node, *predictions: Prediction) -> list[Prediction]:
 
 
 def _found(node: Node, enabled: Callable[[str], bool]) -> Iterator[Finding | Unknown]:
-    """In the kubelet's order."""
+    """Yield what is found in the files of states, in the kubelet's order."""
     for path, file in restored_paths(node).items():
         is_read = not file.gate or enabled(file.gate)
         content = stored_state(node.tree, path) if is_read else None
@@ -205,7 +206,7 @@ def _found(node: Node, enabled: Callable[[str], bool]) -> Iterator[Finding | Unk
 
 
 def _is_restored(content: bytes | Exception, file: Restored, minor: int) -> bool:
-    """Whether that is certain. Raises DamageError where it is certain that it is not."""
+    """Return whether that is certain. Raises DamageError where it is certain that it is not."""
     if isinstance(content, Exception):
         raise DamageError(str(content))
     if is_as_written(file, content, minor):
@@ -241,7 +242,8 @@ def _finding_of(error: DamageError, file: Restored, path: str, minor: int) -> Fi
 
 
 def given_of(node: Node) -> GivenToKubelet:
-    """What the kubelet of this node is given, its words without secrets. Raises NodeError where there is none."""
+    """Return what the kubelet of this node is given, its words without secrets. Raises NodeError where there is
+    none."""
     installation, tree = node.installation, node.tree
     if installation is None:
         raise node.missing()
@@ -265,7 +267,7 @@ def given_of(node: Node) -> GivenToKubelet:
 
 
 def read_sources(node: Node, patches_dir: str | None = None) -> Sources:
-    """What the kubelet takes its settings from, to be written.
+    """Return what the kubelet takes its settings from, to be written.
 
     patches_dir: of kubeadm, the usual one where it is None; an empty text for none. Raises NodeError where there is no
     kubelet, or a file cannot be read.
@@ -303,7 +305,8 @@ def _inside(directory: str, name: str) -> str:
 
 
 def given_with(node: Node, wanted: Mapping[str, object]) -> GivenToKubelet:
-    """What it would be given with the wanted settings where they are written; where nothing may be, as if they were.
+    """Return what it would be given with the wanted settings where they are written; where nothing may be, as if they
+    were.
 
     A file that cannot be read stays as it is.
     """
@@ -321,7 +324,8 @@ def given_with(node: Node, wanted: Mapping[str, object]) -> GivenToKubelet:
 
 
 def planned_contents(node: Node, wanted: Mapping[str, object]) -> dict[str, bytes]:
-    """{path: content} of the files that are written for the wanted settings; none where what is there is not readable.
+    """Return {path: content} of the files that are written for the wanted settings; none where what is there is not
+    readable.
 
     Raises RefusedError where nothing may be written, NodeError where there is no kubelet.
     """
@@ -337,7 +341,7 @@ def _contents(node: Node, plan: SettingsPlan, wanted: Mapping[str, object]) -> d
 def planned_values(
     node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None
 ) -> dict[str, object] | None:
-    """The values of the configuration with what is wanted; None where it cannot be read.
+    """Return the values of the configuration with what is wanted; None where it cannot be read.
 
     configuration: what the kubelet runs with, where it has been read already.
     """
@@ -346,7 +350,7 @@ def planned_values(
 
 
 def _plan(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> SettingsPlan | None:
-    """What becomes of the settings; None where the configuration cannot be read."""
+    """Return what becomes of the settings; None where the configuration cannot be read."""
     try:
         return plan_settings(wanted, configuration or node.needed_configuration(), node.minor)
     except NodeError as error:
@@ -370,7 +374,7 @@ def _missing() -> Absent:
 
 
 def _place_of(here: str) -> Absent:
-    """What is in the place of a file that cannot be read."""
+    """Return what is in the place of a file that cannot be read."""
     try:
         return Absent.DIRECTORY if stat.S_ISDIR(os.stat(here).st_mode) else Absent.UNREADABLE
     except FileNotFoundError:  # a link to nothing
@@ -398,19 +402,19 @@ _OF_CPUS = frozenset(("cpuManagerPolicy", "cpuManagerPolicyOptions", "reservedSy
 
 
 def predict_configuration(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
-    """What is predicted of the kubelet of this node with `wanted` in its configuration."""
+    """Return what is predicted of the kubelet of this node with `wanted` in its configuration."""
     (prediction,) = _of_node(node, predict(given_with(node, wanted) if wanted else given_of(node), node.machine()))
     return prediction
 
 
 def planned_config(node: Node, wanted: Mapping[str, object]) -> CPUManagerConfig:
-    """What the CPU manager would start with, once these settings are in the kubelet's file."""
+    """Return what the CPU manager would start with, once these settings are in the kubelet's file."""
     plan_settings(wanted, node.needed_configuration(), node.minor)
     return needed_config(predict_configuration(node, wanted))
 
 
 def _of_node(node: Node, *predictions: Prediction) -> list[Prediction]:
-    """The predictions with what more the node's files tell than the kubelet is given."""
+    """Return the predictions with what more the node's files tell than the kubelet is given."""
     answers = with_restored(node, *predictions)
     installation = node.installation
     if installation is not None:
@@ -434,7 +438,7 @@ MEMORY_LIST = "; the whole list is reservedMemory: "
 
 
 def _with_memory_list(node: Node, prediction: Prediction) -> Prediction:
-    """The prediction, whose refusals of reservedMemory have the list that is not refused."""
+    """Return the prediction, whose refusals of reservedMemory have the list that is not refused."""
     checked = prediction.checked
     if checked is None or not any(finding.fatal and finding.where == "reservedMemory" for finding in checked.findings):
         return prediction
@@ -452,7 +456,7 @@ def _with_memory_list(node: Node, prediction: Prediction) -> Prediction:
 
 
 def _with_places(tree: Tree, installation: Installation, prediction: Prediction) -> Prediction:
-    """The prediction, whose remedies name the files that give what is refused, and who writes these."""
+    """Return the prediction, whose remedies name the files that give what is refused, and who writes these."""
 
     def placed(finding: Finding) -> Finding:
         return _placed(tree, installation, finding) if finding.fatal else finding
@@ -503,7 +507,7 @@ def _placed(tree: Tree, installation: Installation, finding: Finding) -> Finding
 
 
 def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> Prediction:
-    """The prediction without refusals that the node's kubelet has been seen not to make.
+    """Return the prediction without refusals that the node's kubelet has been seen not to make.
 
     It stays as it is where it does not say with what the CPU manager starts: what to do with the checkpoint follows
     from that.
@@ -520,7 +524,7 @@ def _without(mistaken: Collection[tuple[str, str]], prediction: Prediction) -> P
 
 
 def predicted_starts(node: Node, wanted: Mapping[str, object], configuration: Configuration | None = None) -> Starts:
-    """What is predicted of this node as it is, and with what is wanted.
+    """Return what is predicted of this node as it is, and with what is wanted.
 
     configuration: what the kubelet runs with, where it has been read already.
     """
@@ -543,7 +547,7 @@ def _planned(
     found: GivenToKubelet,
     prediction: Prediction,
 ) -> Prediction:
-    """What is predicted with what is wanted; `prediction` is that of what is found."""
+    """Return what is predicted with what is wanted; `prediction` is that of what is found."""
     values = planned_values(node, wanted, configuration) if found.is_alone else None
     plain = None if values is None else predict_plain(values, node.machine())
     if plain is not None:
@@ -553,7 +557,7 @@ def _planned(
 
 
 def config_after(starts: Starts) -> CPUManagerConfig:
-    """What the CPU manager would start with after a change.
+    """Return what the CPU manager would start with after a change.
 
     Raises RefusedError where the kubelet would refuse what is planned; for what is found already, only where it is not
     certain then with what the CPU manager would start.
@@ -566,7 +570,7 @@ def config_after(starts: Starts) -> CPUManagerConfig:
 
 
 def certain_config(prediction: Prediction) -> CPUManagerConfig:
-    """With what the CPU manager would start, were the kubelet to get so far. Raises RefusedError."""
+    """Return with what the CPU manager would start, were the kubelet to get so far. Raises RefusedError."""
     for finding in prediction.findings:
         if finding.fatal and finding.where.partition(".")[0] in _OF_CPUS:
             raise start_error(finding)
@@ -577,7 +581,7 @@ def certain_config(prediction: Prediction) -> CPUManagerConfig:
 
 
 def config_if_certain(prediction: Prediction) -> CPUManagerConfig | None:
-    """With what the CPU manager would start, were the kubelet to get so far; None where that is not certain."""
+    """Return with what the CPU manager would start, were the kubelet to get so far; None where that is not certain."""
     try:
         return certain_config(prediction)
     except RefusedError:
@@ -585,7 +589,8 @@ def config_if_certain(prediction: Prediction) -> CPUManagerConfig | None:
 
 
 def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
-    """What is predicted of a start with `wanted` in the configuration, as plain data; see the module start_check.
+    """Return what is predicted of a start with `wanted` in the configuration, as plain data; see the module
+    start_check.
 
     Raises NodeError where there is no kubelet.
     """
@@ -604,7 +609,8 @@ def start_report(node: Node, wanted: Mapping[str, object]) -> dict[str, Any]:
 
 
 def predict_start(node: Node, wanted: Mapping[str, object] | None = None) -> Prediction:
-    """Would the kubelet of this node start with its states as they are, and `wanted` in its configuration?"""
+    """Predict whether the kubelet of this node would start with its states as they are, and `wanted` in its
+    configuration."""
     return with_states(node, predict_configuration(node, wanted), *_stored_states(node))
 
 
@@ -615,7 +621,8 @@ AUTO, ALWAYS, NEVER = "auto", "always", "never"
 
 
 def predict_alone(node: Node, words_of: Callable[[Sequence[str]], Sequence[str]]) -> Prediction:
-    """As predict_start, where no service starts the kubelet. words_of: what it is given in place of its own words."""
+    """Predict as predict_start does, where no service starts the kubelet. words_of: what it is given in place of its
+    own words."""
     given = given_of(node)
     given = given._replace(arguments=words_of(given.arguments))
     (prediction,) = with_restored(node, predict(given, node.machine()))
@@ -628,7 +635,7 @@ def with_states(
     checkpoint: bytes | CheckpointError | None,
     memory_state: bytes | MemoryStateError | None,
 ) -> Prediction:
-    """The prediction with what the managers make of these states. An error: the kubelet cannot read the file."""
+    """Return the prediction with what the managers make of these states. An error: the kubelet cannot read the file."""
     checked = prediction.checked
     if checked is None:
         return prediction
@@ -662,7 +669,7 @@ def _has_own_states(node: Node) -> bool:
 
 
 def _by_own_rules(entry: Finding | Unknown) -> Finding | Unknown:
-    """What is found of a checkpoint, where a vendor's kubelet judges it."""
+    """Return what is found of a checkpoint, where a vendor's kubelet judges it."""
     if isinstance(entry, Unknown) or not entry.fatal:
         return entry
     return Unknown("%s (%s)" % (_OWN_RULES, entry.text), entry.where)
@@ -683,7 +690,7 @@ def _boot_removals(node: Node) -> dict[str, str]:
 
 
 def _with_boot(entry: Finding | Unknown, source: str) -> Finding | Unknown:
-    """What is found of a state, with what a boot does to it."""
+    """Return what is found of a state, with what a boot does to it."""
     if not source or isinstance(entry, Unknown) or not entry.fatal:
         return entry
     text = "%s; a boot removes it (%s), by which all pods start anew, too"
@@ -696,7 +703,7 @@ def removed_states(node: Node) -> dict[str, None]:
 
 
 def _if_kept(removal: Removal | None, found: Iterable[Finding | Unknown]) -> Iterator[Finding | Unknown]:
-    """What is found of a state, as far as the kubelet finds that state at its start."""
+    """Yield what is found of a state, as far as the kubelet finds that state at its start."""
     if removal is not None and removal.is_sure:
         return
     for entry in found:
@@ -715,7 +722,7 @@ class Managers(NamedTuple):
 
 
 def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
-    """What becomes of the memory manager's state with a configuration of which this is predicted."""
+    """Return what becomes of the memory manager's state with a configuration of which this is predicted."""
     content, checked = node.memory_state(), prediction.checked
     if content is None or checked is None:
         return MemoryPlan(content, "")
@@ -723,7 +730,7 @@ def memory_plan(node: Node, prediction: Prediction) -> MemoryPlan:
 
 
 def memory_plan_with(node: Node, config: MemoryConfig | None) -> MemoryPlan:
-    """What becomes of the memory manager's state; config: as memory_config() has it."""
+    """Return what becomes of the memory manager's state; config: as memory_config() has it."""
     content, removal = node.memory_state(), state_removals(node).get(node.memory_state_path)
     if removal is not None and removal.is_sure:
         return MemoryPlan(content, "")
@@ -734,7 +741,7 @@ def memory_plan_with(node: Node, config: MemoryConfig | None) -> MemoryPlan:
 
 
 def _partitioning_doubt(content: object, path: str, checked: Checked) -> Iterator[Unknown]:
-    """Whether an older kubelet of OpenShift takes its own default set, which is without the reserved CPUs."""
+    """Yield whether an older kubelet of OpenShift takes its own default set, which is without the reserved CPUs."""
     config = checked.cpu_manager
     if config is None or not config.is_partitioned or config.minor >= _PARTITIONED_SINCE:
         return
@@ -758,7 +765,7 @@ def checkpoint_findings(
     writer: str = "",
     offline: CPUSet = CPUSet(),
 ) -> Iterator[Finding]:
-    """What the CPU manager would say of its checkpoint, whose path is named in its messages.
+    """Yield what the CPU manager would say of its checkpoint, whose path is named in its messages.
 
     content: an error, where the kubelet cannot read the file. writer: where its configuration comes from. offline: CPUs
     that are switched off.
@@ -802,14 +809,15 @@ def _start_refused(text: str, cause: str, remedy: str, path: str, manager: str =
 
 
 def _stored_states(node: Node) -> tuple[bytes | CheckpointError | None, bytes | MemoryStateError | None]:
-    """What the kubelet's managers read at their start; errors where they cannot."""
+    """Return what the kubelet's managers read at their start; errors where they cannot."""
     removed = removed_states(node)
     checkpoint, memory_state = (None if path in removed else stored_state(node.tree, path) for path in node.state_paths)
     return CheckpointError(str(checkpoint)) if isinstance(checkpoint, Exception) else checkpoint, memory_state
 
 
 def _restart_findings(state: State | None, path: str, checked: Checked, topology: CPUTopology) -> Iterator[Finding]:
-    """Running pods that the kubelet would refuse when it admits them again, which it does at every start."""
+    """Yield findings on running pods that the kubelet would refuse when it admits them again, which it does at every
+    start."""
     if state is None or checked.cpu_manager is None or not checked.options.full_pcpus_only:
         return
     free = len(state.default_cpu_set - topology.physical_cpus(checked.cpu_manager.reserved))
@@ -833,7 +841,7 @@ def _restart_findings(state: State | None, path: str, checked: Checked, topology
 
 
 def is_at_risk(node: Node, settings: Mapping[str, Any], observed: Observed | None) -> bool:
-    """Whether a start with these settings, which are those of the running kubelet, can lose a pod. A quick look.
+    """Return whether a start with these settings, which are those of the running kubelet, can lose a pod. A quick look.
 
     What a state has of a container is the same before and after. What can be wanted again is what no state has, or
     what is looked for before the state is.
@@ -862,7 +870,7 @@ def is_at_risk(node: Node, settings: Mapping[str, Any], observed: Observed | Non
 def memory_state_findings(
     content: bytes | MemoryStateError | None, node: Node, checked: Checked
 ) -> Iterator[Finding | Unknown]:
-    """What the memory manager would say of its state."""
+    """Yield what the memory manager would say of its state."""
     config = None if content is None else memory_config(node, checked)
     if content is None or config is None:
         return
@@ -881,7 +889,8 @@ def memory_state_findings(
 
 
 def _with_differences(found: Finding, differing: Sequence[str]) -> Finding:
-    """The finding of a refused state of the memory manager, with what differs on the machine, and how that comes."""
+    """Return the finding of a refused state of the memory manager, with what differs on the machine, and how that
+    comes."""
     remedy = (
         "%s; where nobody changed the machine, a boot has moved memory between NUMA nodes, which it can do again (have"
         " the file removed at each boot), or huge pages were allocated after the kubelet's start"
@@ -911,7 +920,7 @@ class MemoryPlan(NamedTuple):
         return None if self.changed else self.old
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         verdict = "refused" if self.reason else "not judged" if self.unknown else "accepted"
         return {
             "verdict": "absent" if self.old is None else verdict,
@@ -921,7 +930,7 @@ class MemoryPlan(NamedTuple):
 
 
 def memory_loss_error(path: str, memory: MemoryPlan) -> RefusedError | None:
-    """Why the file is not to be removed while containers run; None where none loses memory. path: the file."""
+    """Return why the file is not to be removed while containers run; None where none loses memory. path: the file."""
     if not memory.owners:
         return None
     owners = ", ".join("pod %s, container %s" % owner for owner in memory.owners)
@@ -948,7 +957,8 @@ def plan_memory_state(old: bytes | None, config: MemoryConfig | None) -> MemoryP
 
 
 def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
-    """What the kubelet reads at its start from a state's file; None where it writes a new one; or why it cannot read.
+    """Return what the kubelet reads at its start from a state's file; None where it writes a new one; or why it cannot
+    read.
 
     A link to nothing is taken for no file. Raises NodeError where the file cannot be read here.
     """
@@ -962,7 +972,8 @@ def stored_state(tree: Tree, path: str) -> bytes | MemoryStateError | None:
 
 
 def _said_of(path: str, here: str) -> str | None:
-    """What the kubelet says when it reads this; empty where there is nothing to read; None where it is not known."""
+    """Return what the kubelet says when it reads this; empty where there is nothing to read; None where it is not
+    known."""
     try:
         return "read %s: is a directory" % path if stat.S_ISDIR(os.stat(here).st_mode) else None
     except OSError as error:
@@ -972,7 +983,7 @@ def _said_of(path: str, here: str) -> str | None:
 
 
 def memory_config(node: Node, checked: Checked) -> MemoryConfig | None:
-    """What the memory manager starts with; None where there is none of a known policy."""
+    """Return what the memory manager starts with; None where there is none of a known policy."""
     if checked.memory_manager_policy is None:
         return None
     config = MemoryConfig(checked.memory_manager_policy, checked.reserved_memory, node.minor, checked.pod_level)

@@ -42,7 +42,7 @@ class States(NamedTuple):
                 raise error
 
     def file_changes(self, tree: Tree, node: Node) -> list[FileChange]:
-        """What is to be written. tree: where it is, of which the node may show some files as they were."""
+        """Return what is to be written. tree: where it is, of which the node may show some files as they were."""
         paths = [(node.checkpoint_path, self.checkpoint.new, False)]
         if self.memory is not None:
             paths.append((node.memory_state_path, self.memory.kept, True))
@@ -52,14 +52,14 @@ class States(NamedTuple):
         return [change for change in changes if change.before != change.after]
 
     def memory_difference(self, node: Node) -> Sequence[tuple[str, str, str]]:
-        """What --diff shows of the memory manager's state: its path, and its text before and after."""
+        """Return what --diff shows of the memory manager's state: its path, and its text before and after."""
         if self.memory is None or self.memory.old is None or not self.memory.changed:
             return ()
         return [(node.tree.path(node.memory_state_path), self.memory.old.decode("utf-8", "replace"), "")]
 
 
 def planned_managers(node: Node, wanted: Mapping[str, object]) -> Managers:
-    """With what they would start once these settings are there. Raises CPUManagerError."""
+    """Return with what the managers would start once these settings are there. Raises CPUManagerError."""
     plan_settings(wanted, node.needed_configuration(), node.minor)
     prediction = predict_configuration(node, wanted)
     checked = prediction.checked
@@ -67,7 +67,7 @@ def planned_managers(node: Node, wanted: Mapping[str, object]) -> Managers:
 
 
 def assumed_config(node: Node, config: CPUManagerConfig) -> tuple[CPUManagerConfig, list[str]]:
-    """What the CPU manager would start with, and notes on its version, which may be assumed."""
+    """Return what the CPU manager would start with, and notes on its version, which may be assumed."""
     if node.version is None:
         return with_assumed_version(node.checkpoint(), config)
     return config, version_notes(config.minor)

@@ -27,7 +27,7 @@ SETTINGS_ARGUMENTS = Arguments(
 
 
 def wanted_settings(node: Node, parameters: Mapping[str, Any], needs_kubelet: bool = False) -> dict[str, Any]:
-    """The settings that were asked for, a reservation planned for this machine included. Raises InputError.
+    """Return the settings that were asked for, a reservation planned for this machine included. Raises InputError.
 
     needs_kubelet: plan none for a machine without a kubelet, such as a bastion, which may be too small for it.
     """

@@ -58,7 +58,7 @@ class Pair(NamedTuple):
 
 
 def _pairs_with_policy(policy: str) -> tuple[Pair, ...]:
-    """What holds of each of the NRI policies."""
+    """Return what holds of each of the NRI policies."""
     return (
         Pair(KUBELET_STATIC, policy, _BOTH_PIN, "%s, or %s" % (_TO_NONE, _REMOVE_POLICY)),
         Pair(DRA_CPU, policy, _BOTH_PIN, "%s, or %s" % (_REMOVE_DRIVER, _REMOVE_POLICY)),
@@ -137,7 +137,7 @@ _WRITERS = {
 
 
 def _pairs_with_writer(writer: str) -> Iterator[Pair]:
-    """What holds of each of them."""
+    """Yield what holds of each of them."""
     how, way_out = _WRITERS[writer]
     later = list(_WRITERS)[list(_WRITERS).index(writer) + 1 :]
     ways = {
@@ -241,7 +241,7 @@ class Contradiction(NamedTuple):
     remedy: str
 
     def text(self) -> str:
-        """For people: who, where each was found, and why."""
+        """Return a text for people: who, where each was found, and why."""
         return "%s (%s) and %s (%s): %s" % (
             self.first.name,
             _where(self.first),
@@ -251,12 +251,12 @@ class Contradiction(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"first": self.first.id, "second": self.second.id, "reason": self.reason, "remedy": self.remedy}
 
 
 def contradictions(owners: Sequence[Owner]) -> list[Contradiction]:
-    """The pairs among the active ones of these owners that contradict each other, each once."""
+    """Return the pairs among the active ones of these owners that contradict each other, each once."""
     active = [owner for owner in owners if owner.is_active]
     found = []
     for number, first in enumerate(active):
@@ -269,7 +269,7 @@ def contradictions(owners: Sequence[Owner]) -> list[Contradiction]:
 
 
 def refusals(owners: Sequence[Owner], wanted: str, allowed: Iterable[str] = ()) -> list[RefusedError]:
-    """Why the owner that is `wanted` cannot be one beside these; empty where it can.
+    """Return why the owner that is `wanted` cannot be one beside these; empty where it can.
 
     allowed: the ids of owners that the operator answers for. Raises InputError for an id that there is not.
     """
@@ -300,7 +300,7 @@ def refuse(owners: Sequence[Owner], wanted: str, allowed: Iterable[str] = ()) ->
 
 
 def check_allowed(allowed: Iterable[str]) -> frozenset[str]:
-    """These ids. Raises InputError for one that there is not."""
+    """Return these ids. Raises InputError for one that there is not."""
     ids = frozenset(allowed)
     unknown = sorted(ids - frozenset(NAMES))
     if unknown:
@@ -313,5 +313,5 @@ def check_allowed(allowed: Iterable[str]) -> frozenset[str]:
 
 
 def _where(owner: Owner) -> str:
-    """The evidence in short."""
+    """Return the evidence in short."""
     return ", ".join(owner.evidence[:3])

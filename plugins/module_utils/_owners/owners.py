@@ -112,7 +112,7 @@ class Tuned(NamedTuple):
 
 
 def read_tuned(tree: Tree) -> Tuned | None:
-    """What tuned is set to; None where it has no active profile."""
+    """Return what tuned is set to; None where it has no active profile."""
     profiles = tuple(text_at(tree, ACTIVE_PROFILE).split())
     if not profiles:
         return None
@@ -139,7 +139,7 @@ def read_tuned(tree: Tree) -> Tuned | None:
 
 
 def with_isolated(content: bytes, cpus: CPUSet) -> bytes:
-    """A file of variables with these isolated CPUs, all else to the byte: the last line with them counts."""
+    """Return a file of variables with these isolated CPUs, all else to the byte: the last line with them counts."""
     lines = content.splitlines(keepends=True)
     value = str(cpus).encode("ascii")
     for number in reversed(range(len(lines))):
@@ -152,12 +152,12 @@ def with_isolated(content: bytes, cpus: CPUSet) -> bytes:
 
 
 def isolated_in(content: bytes) -> CPUSet | None:
-    """The isolated CPUs that a file of variables gives; None where it gives none."""
+    """Return the isolated CPUs that a file of variables gives; None where it gives none."""
     return _cpus(_parse(_VARIABLES + content.decode("utf-8", "replace")).get("variables", {}).get(_CORES, ""))
 
 
 def essence(text: str) -> str:
-    """What is read here of a profile's file, or of a file of variables, as a file of its own."""
+    """Return what is read here of a profile's file, or of a file of variables, as a file of its own."""
     lines = []
     for section, options in _parse(_VARIABLES + text).items():
         found = {name: _essence_of(section, name, value) for name, value in options.items()}
@@ -167,7 +167,7 @@ def essence(text: str) -> str:
 
 
 def _essence_of(section: str, name: str, value: str) -> str:
-    """What is read of an option; empty for nothing."""
+    """Return what is read of an option; empty for nothing."""
     if name.startswith(_COMMAND_LINE):
         # It may have secrets in it.
         return " ".join("%s=%s" % (word, cpus) for word, cpus in _words(value))
@@ -178,7 +178,7 @@ def _essence_of(section: str, name: str, value: str) -> str:
 
 
 def _merged(chain: Sequence[_Sections]) -> dict[str, dict[str, str]]:
-    """The sections of all profiles together, as tuned merges them."""
+    """Return the sections of all profiles together, as tuned merges them."""
     merged: dict[str, dict[str, str]] = {}
     for sections in reversed(chain):
         for name, options in sections.items():
@@ -191,7 +191,7 @@ def _merged(chain: Sequence[_Sections]) -> dict[str, dict[str, str]]:
 
 
 def _layers(merged: _Sections) -> Iterator[str]:
-    """The layers of a host that these sections set, each once."""
+    """Yield the layers of a host that these sections set, each once."""
     found = set()
     for options in merged.values():
         found |= {layer for plugin, option, layer in _LAYERS if options["type"] == plugin and options.get(option)}
@@ -204,7 +204,7 @@ def _layers(merged: _Sections) -> Iterator[str]:
 
 
 def _arguments(merged: _Sections) -> Iterator[str]:
-    """The arguments of the kernel that these sections give, in the order of _ARGUMENTS."""
+    """Yield the arguments of the kernel that these sections give, in the order of _ARGUMENTS."""
     given = {
         word
         for options in merged.values()
@@ -216,7 +216,7 @@ def _arguments(merged: _Sections) -> Iterator[str]:
 
 
 def _words(value: str) -> Iterator[tuple[str, str]]:
-    """The arguments of a command line that are about CPUs, each with its value."""
+    """Yield the arguments of a command line that are about CPUs, each with its value."""
     for word in value.lstrip("+-").split():
         name, _equals, cpus = word.partition("=")
         if name in _ARGUMENTS:
@@ -224,7 +224,7 @@ def _words(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _chain(tree: Tree, profiles: Sequence[str], files: list[str]) -> Iterator[_Sections]:
-    """The sections of these profiles and of all that they include; those that count first come first."""
+    """Yield the sections of these profiles and of all that they include; those that count first come first."""
     waiting = list(reversed(profiles))
     met: set[str] = set()
     while waiting and len(met) < _MOST_PROFILES:
@@ -249,7 +249,7 @@ def _path_of(tree: Tree, name: str) -> str:
 
 
 def _isolated(tree: Tree, chain: Sequence[_Sections]) -> tuple[str, str]:
-    """The isolated CPUs as they are written, and the file of variables that has them."""
+    """Return the isolated CPUs as they are written, and the file of variables that has them."""
     for sections in chain:
         text = sections.get("variables", {}).get(_CORES, "")
         # "isolated_cores = ${isolated_cores}" passes on what somebody else sets.
@@ -274,7 +274,7 @@ def _cpus(text: str) -> CPUSet | None:
 
 
 def _parse(text: str) -> dict[str, dict[str, str]]:
-    """{section: {option: value}} as tuned reads its files.
+    """Return {section: {option: value}} as tuned reads its files.
 
     A comment begins a line or follows a blank, and the last of several equal options counts.
     """
@@ -306,12 +306,12 @@ _CLASS_DROP_INS = ("/etc/containerd/conf.d", "/etc/crio/crio.conf.d")
 
 
 def goresctrl_groups(tree: Tree) -> list[str]:
-    """The groups that are named as those of goresctrl."""
+    """Return the groups that are named as those of goresctrl."""
     return ["%s/%s" % (RESCTRL, name) for name in names_in(tree, RESCTRL) if name.startswith(GORESCTRL)]
 
 
 def files_with_classes(tree: Tree) -> list[str]:
-    """The files of container runtimes that name a file of classes."""
+    """Return the files of container runtimes that name a file of classes."""
     return [path for path in _class_paths(tree) if _has_key(text_at(tree, path))]
 
 
@@ -363,7 +363,7 @@ class CrioSettings(NamedTuple):
 
 
 def read_crio(tree: Tree) -> CrioSettings:
-    """What all of CRI-O's files say; of a value that several have, the last counts."""
+    """Return what all of CRI-O's files say; of a value that several have, the last counts."""
     texts = {path: text for path in _paths(tree) if (text := text_at(tree, path))}
     if not texts:
         return CrioSettings()
@@ -504,7 +504,7 @@ class Owner(NamedTuple):
     agrees_with: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"id": self.id, "name": self.name, "evidence": list(self.evidence), "active": self.is_active}
 
 
@@ -523,12 +523,12 @@ class Facts(NamedTuple):
     claims: Sequence[int] = ()
 
     def of(self, owner: str) -> Sequence[int]:
-        """The processes of the program of an owner."""
+        """Return the processes of the program of an owner."""
         return self.processes.get(OWNERS[owner].program, ())
 
 
 def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
-    """Who manages CPUs on a node, in the order of NAMES. A file that cannot be read shows nothing."""
+    """Return who manages CPUs on a node, in the order of NAMES. A file that cannot be read shows nothing."""
     return [
         *_kubelet(facts),
         *_dra_driver(tree, facts),
@@ -548,7 +548,7 @@ def find_owners(tree: Tree, facts: Facts) -> list[Owner]:
 
 
 def _made(owner: str, evidence: Iterable[str], pids: Sequence[int], is_active: bool, name: str = "") -> Iterator[Owner]:
-    """The owner with this id, if there is any evidence of it."""
+    """Yield the owner with this id, if there is any evidence of it."""
     every = (*evidence, *("process %d" % pid for pid in pids))
     if every:
         yield Owner(owner, name or NAMES[owner], every, is_active)
@@ -563,7 +563,8 @@ def _kubelet(facts: Facts) -> Iterator[Owner]:
 
 
 def _dra_driver(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    """It is active where the kubelet has it registered: the driver takes its socket away when it ends."""
+    """Yield the DRA driver; it is active where the kubelet has it registered: the driver takes its socket away when
+    it ends."""
     pids = facts.of(DRA_CPU)
     sockets = _registered(tree, facts.kubelet_root)
     evidence = [*sockets, *_cdi_files(tree)]
@@ -573,7 +574,8 @@ def _dra_driver(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _registered(tree: Tree, kubelet_root: str) -> list[str]:
-    """The driver's sockets at the kubelet: dra.cpu-reg.sock, with a pod's UID in it where two of its pods overlap."""
+    """Return the driver's sockets at the kubelet: dra.cpu-reg.sock, with a pod's UID in it where two of its pods
+    overlap."""
     registry = _REGISTRY % kubelet_root.rstrip("/")
     return [
         "%s/%s" % (registry, name)
@@ -591,7 +593,7 @@ def _cdi_files(tree: Tree) -> list[str]:
 
 
 def claims_of(tree: Tree) -> frozenset[str]:
-    """What the DRA driver's CDI files put into the environment of containers, as "DRA_CPUSET_uid=4-7"."""
+    """Return what the DRA driver's CDI files put into the environment of containers, as "DRA_CPUSET_uid=4-7"."""
     lines: set[str] = set()
     for path in _cdi_files(tree):
         devices = members_at(tree, path).get("devices")
@@ -617,19 +619,20 @@ def _weka(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _koordlet(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    """It is active where its socket is: nobody but root makes one there. Without hooks it has no socket."""
+    """Yield koordlet; it is active where its socket is: nobody but root makes one there. Without hooks it has no
+    socket."""
     sockets = [path for path in _KOORDLET if is_there(tree, path)]
     yield from _made(KOORDLET, sockets[:1], facts.of(KOORDLET), True)
 
 
 def _by_process(facts: Facts) -> Iterator[Owner]:
-    """Those that nothing but their process shows."""
+    """Yield those that nothing but their process shows."""
     for owner in (CRANE, CPU_POOLER, CRI_RESMGR):
         yield from _made(owner, (), facts.of(owner), True)
 
 
 def _katalyst(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    """It is active where its plugin is registered at the kubelet."""
+    """Yield Katalyst; it is active where its plugin is registered at the kubelet."""
     root = facts.kubelet_root.rstrip("/")
     sockets = _qrm_plugins(tree, root)
     left = [path for path in (_QRM_CHECKPOINT % root,) if is_there(tree, path)]
@@ -637,14 +640,14 @@ def _katalyst(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _qrm_plugins(tree: Tree, kubelet_root: str) -> list[str]:
-    """The sockets of Katalyst's plugins for CPUs at a kubelet: one without its patches registers none."""
+    """Return the sockets of Katalyst's plugins for CPUs at a kubelet: one without its patches registers none."""
     registry = _REGISTRY % kubelet_root
     names = [name for name in names_in(tree, registry) if name.startswith(_QRM_PLUGIN) and name.endswith(".sock")]
     return ["%s/%s" % (registry, name) for name in names]
 
 
 def _plugins(tree: Tree, policy: str) -> list[str]:
-    """The files of a policy that the container runtime starts by itself, "10-nri-resource-policy-balloons"."""
+    """Return the files of a policy that the container runtime starts by itself, "10-nri-resource-policy-balloons"."""
     pattern = r"(?:\d\d-)?(?:%s)?%s(?:\.\w+)?" % (_POLICY_PROGRAM, policy)
     return [
         "%s/%s" % (directory, name)
@@ -669,7 +672,8 @@ def _crio(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _tuned(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    """tuned, where its profile manages CPUs. It may set all at boot and end, so it is active where it is enabled."""
+    """Yield tuned, where its profile manages CPUs. It may set all at boot and end, so it is active where it is
+    enabled."""
     if not is_there(tree, _TUNED):
         return
 
@@ -683,7 +687,7 @@ def _tuned(tree: Tree, facts: Facts) -> Iterator[Owner]:
 
 
 def _irqbalance(tree: Tree, facts: Facts) -> Iterator[Owner]:
-    """Its file alone does nothing."""
+    """Yield its file alone does nothing."""
     pids = facts.of(IRQBALANCE_OWNER)
     enabled = enabled_at(tree, "irqbalance.service")
     if enabled or pids:
@@ -698,8 +702,8 @@ def _reconcile(tree: Tree) -> Iterator[Owner]:
 
 
 def giving_policy(tree: Tree) -> str:
-    """By which policy the role reconcile gives CPUs out itself; empty where it follows the kubelet's checkpoint, or is
-    not there. Of one that is active, as find_owners() has it."""
+    """Return by which policy the role reconcile gives CPUs out itself; empty where it follows the kubelet's
+    checkpoint, or is not there. Of one that is active, as find_owners() has it."""
     if enabled_at(tree, _TIMER, "timers"):
         return ""
     policy = members_at(tree, _RECONCILE_SETTINGS).get("policy")
@@ -717,7 +721,7 @@ def _housekeeping(tree: Tree) -> Iterator[Owner]:
 
 
 def undisturbed(layers: Sequence[object]) -> tuple[str, ...]:
-    """The owners that the role housekeeping does not contradict where it writes these layers alone.
+    """Return the owners that the role housekeeping does not contradict where it writes these layers alone.
 
     It gives tuned the same CPUs by the layer of that name. The others write interrupts and irqbalance's file only.
     """

@@ -114,8 +114,8 @@ def _one_pass(node: Node, settings: Mapping[str, Any]) -> ReconcileResult:
 
 
 def _lines(answer: ReconcileResult) -> list[str]:
-    """What is worth a line: what was written and what failed, not what is as it was at the last pass; and why nothing
-    could be looked at, or through what nothing can be written.
+    """Return what is worth a line: what was written and what failed, not what is as it was at the last pass; and why
+    nothing could be looked at, or through what nothing can be written.
     """
     lines = ["note: " + note for note in answer.notes]
     lines += ["widened: %s: %s to %s" % (write.path, write.old, write.new) for write in answer.widened]

@@ -97,12 +97,12 @@ class PublishedBefore(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Whether a pod's UID or a container's name can be that of a file: the runtime may give any."""
+    """Return whether a pod's UID or a container's name can be that of a file: the runtime may give any."""
     return _NAME.fullmatch(text) is not None
 
 
 def head_of(entry: PublishedCPUs, online: CPUSet) -> bytes:
-    """The beginning of a file, which is the same as long as there is nothing new to say."""
+    """Return the beginning of a file, which is the same as long as there is nothing new to say."""
     return (
         _HEAD
         % (
@@ -120,19 +120,19 @@ def head_of(entry: PublishedCPUs, online: CPUSet) -> bytes:
 
 
 def content_of(entry: PublishedCPUs, online: CPUSet, topology: Topology, since: float) -> bytes:
-    """The whole file. since: when the container got these CPUs, seconds since 1970."""
+    """Return the whole file. since: when the container got these CPUs, seconds since 1970."""
     cores = [str(core.cpus) for core in topology.cores if core.cpus & entry.cpus]
     parts = (cores, _shared_out(topology.numa_nodes, entry.cpus), _shared_out(topology.caches, entry.cpus))
     return head_of(entry, online) + (_TAIL % (*map(json.dumps, parts), since)).encode("ascii")
 
 
 def _shared_out(groups: Iterable[Group], cpus: CPUSet) -> dict[str, str]:
-    """{id of a group: the CPUs in it}"""
+    """Return {id of a group: the CPUs in it}"""
     return {str(group.id): str(group.cpus & cpus) for group in groups if group.cpus & cpus}
 
 
 def read_said(content: bytes) -> PublishedBefore | None:
-    """What a file said; None for one that is none of ours."""
+    """Return what a file said; None for one that is none of ours."""
     try:
         data = json.loads(content)
         until = data["until"]
@@ -164,7 +164,7 @@ def _time(value: float) -> float:
 def entries_of_kubelet(
     running: Iterable[Running], wanted: Mapping[str, CPUSet], effective: Mapping[str, CPUSet], state: State | None
 ) -> list[PublishedCPUs]:
-    """What a kubelet's checkpoint gives the named ones of these containers.
+    """Return what a kubelet's checkpoint gives the named ones of these containers.
 
     wanted: {container id: the CPUs that it is to have}, as far as they are known. effective: {container id: what is
     effective after this pass}, of those of which that has changed.
@@ -185,7 +185,7 @@ def entries_of_kubelet(
 
 
 def with_claims(entries: Iterable[PublishedCPUs], claimed: CPUSet, by: str) -> list[PublishedCPUs]:
-    """What containers have on a node of the DRA driver, whose claims have these CPUs."""
+    """Return what containers have on a node of the DRA driver, whose claims have these CPUs."""
     return _with_one_user(
         [
             entry._replace(cpus=entry.effective, exclusive=True, by=by)
@@ -197,7 +197,7 @@ def with_claims(entries: Iterable[PublishedCPUs], claimed: CPUSet, by: str) -> l
 
 
 def by_kernel(entries: Iterable[PublishedCPUs], online: CPUSet, by: str) -> list[PublishedCPUs]:
-    """What containers have on a node of an NRI policy: what the kernel lets each use."""
+    """Return what containers have on a node of an NRI policy: what the kernel lets each use."""
     return _with_one_user(
         [
             entry._replace(cpus=entry.effective, exclusive=bool(entry.effective) and entry.effective < online, by=by)
@@ -207,7 +207,7 @@ def by_kernel(entries: Iterable[PublishedCPUs], online: CPUSet, by: str) -> list
 
 
 def _with_one_user(entries: Sequence[PublishedCPUs]) -> list[PublishedCPUs]:
-    """The entries; those are no longer exclusive whose CPUs the kernel lets another container use, too."""
+    """Return the entries; those are no longer exclusive whose CPUs the kernel lets another container use, too."""
     # A container that restarts may be there twice.
     users: dict[tuple[str, str], int] = {}
     for entry in entries:
@@ -242,11 +242,12 @@ class Directory:
         self._descriptor = descriptor
 
     def pods(self) -> list[str]:
-        """The names of the pods' directories."""
+        """Return the names of the pods' directories."""
         return os.listdir(self._descriptor)
 
     def read(self, pod: str) -> dict[str, bytes]:
-        """{container: the content of its file}, empty for what is no file. What a killed run has left is removed."""
+        """Return {container: the content of its file}, empty for what is no file. What a killed run has left is
+        removed."""
         try:
             directory = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
         except FileNotFoundError:
@@ -278,7 +279,7 @@ class Directory:
             raise cannot_write("%s/%s/%s" % (self.place, pod, name), error) from error
 
     def _made(self, pod: str) -> int:
-        """A descriptor of a pod's directory, which is made if need be. Raises OSError."""
+        """Return a descriptor of a pod's directory, which is made if need be. Raises OSError."""
         with suppress(FileExistsError):
             os.mkdir(pod, _OPEN, dir_fd=self._descriptor)
             made = os.open(pod, DIRECTORY, dir_fd=self._descriptor)
@@ -322,7 +323,7 @@ class Directory:
 
 @contextmanager
 def opened(tree: Tree) -> Iterator[Directory]:
-    """The directory, made if need be.
+    """Yield the directory, made if need be.
 
     Raises NodeError, RefusedError for one that somebody else could have put there.
     """
@@ -373,7 +374,7 @@ class Publishing:
         self._files: dict[str, dict[str, bytes]] = {}
 
     def said(self, pod: str, container: str) -> PublishedBefore | None:
-        """What the file of a container says. Raises NodeError."""
+        """Return what the file of a container says. Raises NodeError."""
         content = self._read(pod).get(container) if is_name(pod) else None
         return read_said(content) if content else None
 
@@ -432,7 +433,7 @@ class Publishing:
 
 
 def _tried(work: Callable[[], None]) -> list[str]:
-    """The failure of one pod is not that of the next."""
+    """Return the failure of one pod is not that of the next."""
     try:
         work()
     except (NodeError, RefusedError) as error:
@@ -492,7 +493,7 @@ def _entries(
 
 
 def _parsed(text: str) -> CPUSet:
-    """The CPUs of a claim; none for what is not a list."""
+    """Return the CPUs of a claim; none for what is not a list."""
     try:
         return CPUSet.parse(text)
     except CPUManagerError:

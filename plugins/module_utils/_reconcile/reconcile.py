@@ -57,7 +57,7 @@ class ReconcileResult(NamedTuple):
         return bool(self.widened) or self.old != self.new or any(row.result == WRITTEN for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         results = [row.result for row in self.rows]
         return {
             "containers": [row.to_dict() for row in self.rows],
@@ -68,11 +68,11 @@ class ReconcileResult(NamedTuple):
         }
 
     def before(self) -> str:
-        """The checkpoint and each container's CPUs before, as lines."""
+        """Return the checkpoint and each container's CPUs before, as lines."""
         return self._lines(self.old, [row.effective for row in self.rows])
 
     def after(self) -> str:
-        """The checkpoint and each container's CPUs afterwards, as lines."""
+        """Return the checkpoint and each container's CPUs afterwards, as lines."""
         return self._lines(self.new, [row.wanted if row.result == WRITTEN else row.effective for row in self.rows])
 
     def _lines(self, state: State | None, sets: Iterable[CPUSet]) -> str:
@@ -82,13 +82,13 @@ class ReconcileResult(NamedTuple):
 
 
 def _name(row: ContainerRow) -> str:
-    """What a person calls a container; its cgroup where no name is known, or where the cgroup was given."""
+    """Return what a person calls a container; its cgroup where no name is known, or where the cgroup was given."""
     return "%s/%s" % (row.pod or row.pod_uid, row.container) if row.id and row.container else row.cgroup
 
 
 def reconcile_pods(node: Node, runtime: Crictl | None, act: bool, allow_owners: Sequence[str] = ()) -> ReconcileResult:
-    """One pass over the containers of a kubelet. Raises RefusedError when its checkpoint is damaged, and where somebody
-    else gives the containers their CPUs.
+    """Return one pass over the containers of a kubelet. Raises RefusedError when its checkpoint is damaged, and where
+    somebody else gives the containers their CPUs.
 
     runtime: who writes the cpusets of its containers; without it they are written to the cgroups. allow_owners: the ids
     of those who may manage CPUs beside this.

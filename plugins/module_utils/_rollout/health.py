@@ -59,7 +59,7 @@ class Health(NamedTuple):
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"pid": None if self.life is None else self.life.pid, "seconds": round(self.seconds, 1)}
 
 
@@ -79,11 +79,11 @@ class HealthWatch:
         self._begin = clock()
 
     def passed(self) -> float:
-        """Seconds since the watch began, and a little more: the kubelet was started before."""
+        """Return seconds since the watch began, and a little more: the kubelet was started before."""
         return self.clock() - self._begin + _BEFORE
 
     def conditions(self) -> dict[str, object]:
-        """What it waits for, as plain data. Raises NodeError where there is no configuration to compare with."""
+        """Return what it waits for, as plain data. Raises NodeError where there is no configuration to compare with."""
         configuration = self.node.needed_configuration()
         return {
             "seconds": self.seconds,
@@ -138,7 +138,7 @@ def watched(watch: HealthWatch, service: str, log_file: str = "") -> Health:
 
 
 def find_life(node: Node) -> ProcessLife | None:
-    """The kubelet's process, told from a later one that got its id."""
+    """Return the kubelet's process, told from a later one that got its id."""
     process: KubeletProcess | None = find_kubelet(node.tree)
     if process is None:
         return None
@@ -161,7 +161,7 @@ def _too_late(timeout: float, seconds: float) -> str:
 
 
 def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE) -> str:
-    """What is wrong with the answer at /healthz; empty where it is well, or switched off.
+    """Return what is wrong with the answer at /healthz; empty where it is well, or switched off.
 
     patience: for how many seconds it is waited, for all addresses and the whole of their answers.
     """
@@ -182,13 +182,13 @@ def healthz_complaint(configuration: Configuration, patience: float = _PATIENCE)
 
 
 def healthz_urls(configuration: Configuration) -> list[str]:
-    """Where a kubelet with this configuration may answer; none where it does not."""
+    """Return where a kubelet with this configuration may answer; none where it does not."""
     port, given = _healthz(configuration)
     return [healthz_url(address, port) for address in _addresses(given)] if port else []
 
 
 def _healthz(configuration: Configuration) -> tuple[int, str]:
-    """The port, and the address that is given; empty for none."""
+    """Return the port, and the address that is given; empty for none."""
     port, address = configuration.given(("healthzPort",)).value, configuration.given(("healthzBindAddress",)).value
     return int(port), str(address or "")
 
@@ -199,7 +199,7 @@ def _addresses(given: str) -> list[str]:
 
 
 def checkpoint_complaint(node: Node, configuration: Configuration) -> str:
-    """What is wrong with the checkpoint that the kubelet has taken over or written."""
+    """Return what is wrong with the checkpoint that the kubelet has taken over or written."""
     policy = found_settings(configuration)["cpu_manager_policy"]
     said = readable(node.checkpoint())
     place = node.tree.path(node.checkpoint_path)
@@ -211,7 +211,8 @@ def checkpoint_complaint(node: Node, configuration: Configuration) -> str:
 
 
 def containers_complaint(node: Node) -> str:
-    """Which containers do not have the CPUs that the checkpoint gives them; empty where all have, or none run."""
+    """Return which containers do not have the CPUs that the checkpoint gives them; empty where all have, or none
+    run."""
     try:
         answer = reconcile_pods(node, None, act=False)
     except (NodeError, RefusedError) as error:
@@ -225,7 +226,7 @@ def containers_complaint(node: Node) -> str:
 
 
 def last_words(service: str, seconds: float, log_file: str = "") -> list[str]:
-    """The lines that a kubelet logged in the last `seconds`, those with which it gave up first of all.
+    """Return the lines that a kubelet logged in the last `seconds`, those with which it gave up first of all.
 
     log_file: where it logs, if not to the journal of systemd. Nothing where neither can be read.
     """
@@ -238,7 +239,7 @@ def last_words(service: str, seconds: float, log_file: str = "") -> list[str]:
 
 
 def without_secrets(node: Node, text: str) -> str:
-    """What the kubelet of a node says, without the secrets of its command line and configuration."""
+    """Return what the kubelet of a node says, without the secrets of its command line and configuration."""
     words: list[str] = []
     secrets: list[str] = []
     installation = node.installation

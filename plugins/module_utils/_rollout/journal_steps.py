@@ -142,13 +142,13 @@ def put_back(tree: Tree, source: RolloutJournal, backs: Mapping[str, FileBack], 
 
 
 def restored_difference(tree: Tree, path: str, back: FileBack) -> tuple[str, str, str]:
-    """What putting a file back changes in it."""
+    """Return what putting a file back changes in it."""
     before, after = ((content or b"").decode("utf-8", "replace") for content in (back.found, back.content))
     return tree.path(path), before, after
 
 
 def check_step(tree: Tree, journal: RolloutJournal | None, step: JournalStep, check_mode: bool) -> None:
-    """Raises RefusedError where another run is at a change of this node, or has ended the one of this run."""
+    """Raise RefusedError where another run is at a change of this node, or has ended the one of this run."""
     state, source, run = step.state, step.source, step.run
     if state == "taken" or (state, source) == ("read", "last"):
         return
@@ -193,7 +193,8 @@ def end(tree: Tree, judged: Judged, step: JournalStep) -> None:
 
 
 def left_by(tree: Tree, journal: RolloutJournal) -> dict[str, bytes | None]:
-    """What the change has written, as its steps have noted it; of what they have not, what is there at its end."""
+    """Return what the change has written, as its steps have noted it; of what they have not, what is there at its
+    end."""
     written = dict(journal.written or {})
     for path, saved in journal.files.items():
         if path not in written and not is_state(path) and (content := tree.content(path)) != saved.content:
@@ -202,7 +203,7 @@ def left_by(tree: Tree, journal: RolloutJournal) -> dict[str, bytes | None]:
 
 
 def next_journal(tree: Tree, before: RolloutJournal | None, step: JournalStep) -> RolloutJournal:
-    """The journal of the next phase. Raises RefusedError where another change is under way."""
+    """Return the journal of the next phase. Raises RefusedError where another change is under way."""
     phase, facts = step.state, step.facts
     if phase == DRAINING:
         if before is not None and before.run == step.run != "":
@@ -231,7 +232,7 @@ def next_journal(tree: Tree, before: RolloutJournal | None, step: JournalStep) -
 
 
 def journal_to_restore(tree: Tree, before: RolloutJournal | None, step: JournalStep) -> RolloutJournal | None:
-    """The journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
+    """Return the journal whose files are to be put back. Raises RefusedError where the last one lacks some of them."""
     if step.source == "open":
         # Without names all of them: a change that is taken back leaves none out.
         files = step.files
@@ -240,7 +241,7 @@ def journal_to_restore(tree: Tree, before: RolloutJournal | None, step: JournalS
 
 
 def _with_files(journal: RolloutJournal | None, paths: Sequence[str], where: str) -> RolloutJournal | None:
-    """The journal with these of its files. Raises RefusedError where it lacks some."""
+    """Return the journal with these of its files. Raises RefusedError where it lacks some."""
     if journal is None:
         return None
     missing = sorted(set(paths) - set(journal.files))

@@ -27,7 +27,7 @@ STATES = "states"
 
 
 def judged_of(node: Node, files: Iterable[str]) -> dict[str, str]:
-    """{what: its digest}, of all that a plan depends on; empty where some of it cannot be read.
+    """Return {what: its digest}, of all that a plan depends on; empty where some of it cannot be read.
 
     files: those that the plan touches, as paths on the node.
     """
@@ -45,7 +45,7 @@ def judged_of(node: Node, files: Iterable[str]) -> dict[str, str]:
 
 
 def managers_dict(node: Node, prediction: Prediction, cpu: CPUManagerConfig | None) -> dict[str, Any] | None:
-    """The managers as plain data; None where it is not certain with what they start."""
+    """Return the managers as plain data; None where it is not certain with what they start."""
     if cpu is None or prediction.checked is None:
         return None
     memory = memory_config(node, prediction.checked)
@@ -54,7 +54,7 @@ def managers_dict(node: Node, prediction: Prediction, cpu: CPUManagerConfig | No
 
 
 def managers_of(data: Any) -> Managers | None:
-    """The managers that a plan has; None where it has none."""
+    """Return the managers that a plan has; None where it has none."""
     try:
         cpu, memory = data["cpu"], data["memory"]
         sets = {name: CPUSet.parse(cpu[name]) for name in ("all_cpus", "reserved")}
@@ -68,5 +68,5 @@ def managers_of(data: Any) -> Managers | None:
 
 
 def _amounts(found: Mapping[str, Mapping[str, int]] | None) -> dict[int, dict[str, int]] | None:
-    """{NUMA node: {kind of memory: bytes}}; JSON makes texts of the numbers of nodes."""
+    """Return {NUMA node: {kind of memory: bytes}}; JSON makes texts of the numbers of nodes."""
     return None if found is None else {int(node): dict(kinds) for node, kinds in found.items()}

@@ -35,7 +35,7 @@ class Recovery(NamedTuple):
 
 
 def recovery_refusals(node: Node, journal: RolloutJournal | None, recovery: Recovery) -> list[CPUManagerError]:
-    """Why the change is not to be taken back as it stands.
+    """Return why the change is not to be taken back as it stands.
 
     Where the node was drained for it, its pods are not looked at here: only the cluster says whether it is cordoned.
     """
@@ -54,7 +54,7 @@ def recovery_refusals(node: Node, journal: RolloutJournal | None, recovery: Reco
 
 
 def recovery_of(node: Node, journal: RolloutJournal | None, overwrite: bool = False) -> Recovery:
-    """What taking back this change restores on the node.
+    """Return what taking back this change restores on the node.
 
     overwrite: whether what others wrote since may be replaced as a whole.
     """
@@ -75,7 +75,7 @@ def recovery_of(node: Node, journal: RolloutJournal | None, overwrite: bool = Fa
 
 
 def last_files(node: Node, last: RolloutJournal | None, rollback_of: str, overwrite: bool) -> Recovery:
-    """The configuration's files before the last change, if that is the one to go back from.
+    """Return the configuration's files before the last change, if that is the one to go back from.
 
     What the kubelet's managers save is of its time, and stays.
     """
@@ -85,7 +85,7 @@ def last_files(node: Node, last: RolloutJournal | None, rollback_of: str, overwr
 
 
 def restored(backs: Mapping[str, FileBack]) -> Recovery:
-    """What becomes of the files, with all that is said of them."""
+    """Return what becomes of the files, with all that is said of them."""
     return Recovery(
         {path: back.content for path, back in backs.items()},
         problems=[back.problem for back in backs.values() if back.problem is not None],
@@ -94,7 +94,7 @@ def restored(backs: Mapping[str, FileBack]) -> Recovery:
 
 
 def _came_since(node: Node, files: Mapping[str, bytes | None]) -> CPUSet:
-    """The exclusive CPUs of containers that are in the node's checkpoint and not in the saved one."""
+    """Return the exclusive CPUs of containers that are in the node's checkpoint and not in the saved one."""
     if node.checkpoint_path not in files:
         return CPUSet()
     before = _owners(files[node.checkpoint_path])
@@ -106,6 +106,6 @@ def _came_since(node: Node, files: Mapping[str, bytes | None]) -> CPUSet:
 
 
 def _owners(checkpoint: bytes | None) -> dict[tuple[str, str], CPUSet]:
-    """{(pod UID, container): its exclusive CPUs}, as far as the file can be read."""
+    """Return {(pod UID, container): its exclusive CPUs}, as far as the file can be read."""
     state = readable(checkpoint).state
     return {} if state is None else {(pod, container): cpus for pod, container, cpus in state.owners()}

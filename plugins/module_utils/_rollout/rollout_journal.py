@@ -78,12 +78,12 @@ class RolloutJournal(NamedTuple):
     drain_seconds: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it; contents stay on the node."""
+        """Return plain data, as modules return it; contents stay on the node."""
         shown = {"phase": self.phase, "files": sorted(self.files), "facts": dict(self.facts), "run": self.run}
         return shown if self.drain_seconds is None else {**shown, "drain_seconds": self.drain_seconds}
 
     def took(self, now: float) -> int | None:
-        """How many seconds this change, which ends now, and its drain took; None where that is not known.
+        """Return how many seconds this change, which ends now, and its drain took; None where that is not known.
 
         A clock that was set meanwhile gives no time, or a wrong one, as does a node that was off.
         """
@@ -91,12 +91,12 @@ class RolloutJournal(NamedTuple):
         return seconds if 0 < seconds <= _LONGEST else None
 
     def steps_back(self) -> list[str]:
-        """What takes the change back from here, in the order in which it is done."""
+        """Return what takes the change back from here, in the order in which it is done."""
         return [step for step in STEPS_BACK[self.phase] if _ONLY_WITH.get(step) in (None, *self.facts)]
 
 
 def read_journal(tree: Tree, path: str = OPEN) -> RolloutJournal | None:
-    """The journal at OPEN or LAST; None where there is none.
+    """Return the journal at OPEN or LAST; None where there is none.
 
     Raises NodeError for a damaged one, RefusedError for one that others than root may have written.
     """
@@ -104,7 +104,7 @@ def read_journal(tree: Tree, path: str = OPEN) -> RolloutJournal | None:
 
 
 def journal_file(path: str) -> JournalFile:
-    """The file of a change's journal, OPEN or LAST."""
+    """Return the file of a change's journal, OPEN or LAST."""
     return JournalFile(
         path,
         1,
@@ -114,7 +114,7 @@ def journal_file(path: str) -> JournalFile:
 
 
 def journal_of(data: Any) -> RolloutJournal:
-    """The journal that a file holds. Raises ValueError and what else reading malformed data raises."""
+    """Return the journal that a file holds. Raises ValueError and what else reading malformed data raises."""
     if data["phase"] not in STEPS_BACK or not isinstance(data["facts"], dict):
         raise ValueError("it is of another format")
     files = {str(name): _saved(saved) for name, saved in data["files"].items()}
@@ -126,7 +126,7 @@ def journal_of(data: Any) -> RolloutJournal:
 
 
 def _seconds(data: object) -> int | None:
-    """A time of a journal. A wrong one is none: what leads back is of more worth."""
+    """Return a time of a journal. A wrong one is none: what leads back is of more worth."""
     return data if isinstance(data, int) and not isinstance(data, bool) and 0 < data < 1 << 40 else None
 
 
@@ -137,7 +137,7 @@ def _saved(data: Any) -> SavedFile:
 
 
 def saved_file(data: Mapping[str, Any], content: bytes) -> SavedFile:
-    """A file as a journal has it. Raises ValueError for a mode with the set-user-ID bit or its like."""
+    """Return a file as a journal has it. Raises ValueError for a mode with the set-user-ID bit or its like."""
     mode = int(data["mode"])
     if mode & ~_PERMISSIONS:
         raise ValueError("no file that is put back has the mode %o" % mode)
@@ -180,7 +180,7 @@ class FileBack(NamedTuple):
 def files_back(
     tree: Tree, journal: RolloutJournal, paths: Collection[str] | None = None, overwrite: bool = False
 ) -> dict[str, FileBack]:
-    """{path: what becomes of it}, of these files, or of all that the change saved, in its order.
+    """Return {path: what becomes of it}, of these files, or of all that the change saved, in its order.
 
     overwrite: whether what others wrote may be replaced as a whole. Raises NodeError for what cannot be read.
     """
@@ -195,7 +195,7 @@ _LOOK_AT_IT = (
 
 
 def is_state(path: str) -> bool:
-    """Whether this is the state of one of the kubelet's managers."""
+    """Return whether this is the state of one of the kubelet's managers."""
     return posixpath.basename(path) in STATES
 
 
@@ -207,8 +207,8 @@ _OF_RUNTIME, _OURS = (".toml", ".conf"), b"kubenode.cpu_manager"
 
 
 def may_be_written(path: str, found: bytes | None) -> bool:
-    """Whether a change writes this file, which holds `found` now: the configuration, our drop-in, patch or flags, a
-    state of the kubelet's, or a file of the container runtime. No unit of systemd is among them.
+    """Return whether a change writes this file, which holds `found` now: the configuration, our drop-in, patch or
+    flags, a state of the kubelet's, or a file of the container runtime. No unit of systemd is among them.
     """
     if posixpath.normpath(path) != path or path.startswith(tuple(place + "/" for place in UNIT_DIRECTORIES)):
         return False
@@ -224,7 +224,8 @@ def may_be_written(path: str, found: bytes | None) -> bool:
 
 
 def owner_refusal(tree: Tree, path: str, saved: SavedFile) -> RefusedError | None:
-    """Why a file is not given to whom a journal names: it may be given to root, and who has it or its directory now."""
+    """Return why a file is not given to whom a journal names: it may be given to root, and who has it or its
+    directory now."""
     users, groups = ({number} for number in own_ids())
     here = tree.path(path)
     for place in (here, os.path.dirname(here)):
@@ -243,7 +244,7 @@ def owner_refusal(tree: Tree, path: str, saved: SavedFile) -> RefusedError | Non
 
 
 def _not_ours(tree: Tree, path: str, back: FileBack) -> RefusedError | None:
-    """Why a file is not put back that no change can have saved."""
+    """Return why a file is not put back that no change can have saved."""
     if not may_be_written(path, back.found) and save_files(tree, [path])[path] != back.saved:
         return RefusedError(
             "the journal would put it back, and no change writes this file", tree.path(path), _LOOK_AT_IT, NOT_OURS
@@ -272,7 +273,7 @@ def _file_back(tree: Tree, journal: RolloutJournal, path: str, overwrite: bool) 
 
 
 def _edited(here: str, back: FileBack, written: bytes | None, found: bytes, overwrite: bool) -> FileBack:
-    """What becomes of a file of the change that others have changed since."""
+    """Return what becomes of a file of the change that others have changed since."""
     others = "others have changed it since the change wrote it: "
     try:
         undone = _without(back.content, written, found, here)
@@ -289,7 +290,7 @@ def _said(here: str, what: str) -> str:
 
 
 def _without(saved: bytes | None, written: bytes | None, found: bytes, source: str) -> bytes:
-    """The kubelet's configuration as found, with what the change made of it put back to what it was before.
+    """Return the kubelet's configuration as found, with what the change made of it put back to what it was before.
 
     Raises CPUManagerError for what is no such configuration, or cannot be edited.
     """
@@ -317,7 +318,7 @@ def _without(saved: bytes | None, written: bytes | None, found: bytes, source: s
 
 
 def _leaves(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Each value that is no mapping with members, with its place."""
+    """Yield each value that is no mapping with members, with its place."""
     for key, value in values.items():
         if isinstance(value, dict) and value:
             yield from _leaves(value, (*path, key))
@@ -342,7 +343,7 @@ def _refusal(here: str, written: bytes | None, found: bytes, why: CPUManagerErro
 
 
 def save_files(tree: Tree, paths: Sequence[str]) -> dict[str, SavedFile]:
-    """The files as they are now, by path.
+    """Return the files as they are now, by path.
 
     Raises InputError for a path that is not absolute, NodeError for what is there and cannot be saved.
     """
@@ -379,7 +380,7 @@ class Judged(NamedTuple):
 
 
 def judged_journal(tree: Tree, path: str = OPEN) -> Judged:
-    """The journal at OPEN or LAST, to be decided about. Raises NodeError and RefusedError as read_journal()."""
+    """Return the journal at OPEN or LAST, to be decided about. Raises NodeError and RefusedError as read_journal()."""
     content = journal_file(path).content(tree)
     return Judged(None if content is None else journal_file(path).parsed(tree, content, journal_of), content)
 
@@ -441,12 +442,12 @@ def _held(tree: Tree, path: str, content: bytes | None) -> Iterator[None]:
 
 
 def changed_files(tree: Tree, journal: RolloutJournal) -> list[str]:
-    """The paths of the files that are no longer as the journal has them, in its order."""
+    """Return the paths of the files that are no longer as the journal has them, in its order."""
     return [path for path, saved in journal.files.items() if save_files(tree, [path])[path] != saved]
 
 
 def files_to_write(tree: Tree, backs: Mapping[str, FileBack]) -> list[str]:
-    """The paths of the files that are not as they will be once the change is taken back."""
+    """Return the paths of the files that are not as they will be once the change is taken back."""
     return [path for path, back in backs.items() if back.found != back.content or _has_other_owner(tree, path, back)]
 
 
@@ -517,7 +518,7 @@ def put_aside(tree: Tree, paths: Sequence[str], keep: int) -> None:
 
 
 def with_what_is_aside(tree: Tree, run: str) -> Tree:
-    """The node with the states that the change of this run has put aside, as they were. Raises NodeError."""
+    """Return the node with the states that the change of this run has put aside, as they were. Raises NodeError."""
     journal = judged_journal(tree).journal if run else None
     if journal is None or journal.run != run or journal.phase != CHANGING:
         return tree
@@ -554,7 +555,7 @@ def begin_writing(tree: Tree, run: str, contents: Mapping[str, bytes | None], ch
 
 
 def refuse_another_run(tree: Tree, journal: RolloutJournal | None, run: str) -> None:
-    """Raises RefusedError where another run is at a change of this node."""
+    """Raise RefusedError where another run is at a change of this node."""
     if journal is not None and journal.run != run:
         raise RefusedError(
             "another run (%s) is changing this node or was interrupted, and this one (%s) goes no further"
@@ -566,7 +567,7 @@ def refuse_another_run(tree: Tree, journal: RolloutJournal | None, run: str) -> 
 
 
 def ended_error(tree: Tree, run: str) -> RefusedError:
-    """Why a run does not continue whose change is no longer open."""
+    """Return why a run does not continue whose change is no longer open."""
     return RefusedError(
         "is gone: another run has ended the change that this one (%s) had begun, and this one goes no further" % run,
         tree.path(OPEN),

@@ -153,12 +153,12 @@ class PlannedChange(NamedTuple):
 
 
 def rollout_report(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) -> dict[str, Any]:
-    """The plan of a node, as plain data; see the module rollout_info for its shape. Raises as plan_change."""
+    """Return the plan of a node, as plain data; see the module rollout_info for its shape. Raises as plan_change."""
     return plan_change(node, wanted, terms).report
 
 
 def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) -> PlannedChange:
-    """The plan of a node.
+    """Return the plan of a node.
 
     What is found wrong and keeps the node from being changed is in `refusals`. Raises InputError and RefusedError for
     what is wanted wrong, and NodeError for files without which nothing can be said of the node.
@@ -225,7 +225,8 @@ def plan_change(node: Node, wanted: Mapping[str, object], terms: ChangeTerms) ->
 
 
 def starts_kubelet(report: Mapping[str, Any]) -> bool:
-    """Whether a kubelet is started with other files, by the change, or where an interrupted one is taken back."""
+    """Return whether a kubelet is started with other files, by the change, or where an interrupted one is taken
+    back."""
     return START_KUBELET in report["actions"] or bool(report["journal"] and report["journal"]["restores"])
 
 
@@ -238,13 +239,14 @@ def _journal(tree: Tree, refusals: list[CPUManagerError], *path: str) -> Rollout
 
 
 def _exclusive(node: Node) -> str:
-    """The exclusive CPUs of containers, whatever else the checkpoint says."""
+    """Return the exclusive CPUs of containers, whatever else the checkpoint says."""
     state = readable(node.checkpoint()).state
     return str(CPUSet() if state is None else state.exclusive_cpus())
 
 
 def _is_down(node: Node, journal: RolloutJournal | None) -> bool:
-    """Whether no kubelet runs once an interrupted change is taken back, for which it is stopped if files were changed.
+    """Return whether no kubelet runs once an interrupted change is taken back, for which it is stopped if files were
+    changed.
 
     If none can be started either, a drain would wait for ever, as nobody ends the containers.
     """
@@ -253,7 +255,7 @@ def _is_down(node: Node, journal: RolloutJournal | None) -> bool:
 
 
 def _stays_open(node: Node, found_refusal: str) -> CPUManagerError:
-    """Why an interrupted change cannot come to its end: nothing that is planned brings the kubelet back."""
+    """Return why an interrupted change cannot come to its end: nothing that is planned brings the kubelet back."""
     return RefusedError(
         "a change of this node was interrupted, and without it the kubelet would not start either: %s" % found_refusal,
         node.tree.path(OPEN),
@@ -341,7 +343,7 @@ def _rollout_plan(
 
 
 def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
-    """Why the configuration of a node cannot be changed at all."""
+    """Return why the configuration of a node cannot be changed at all."""
     if answer["status"] == NO_KUBELET:
         return node.missing()
     (row,) = answer["drift"]
@@ -349,7 +351,8 @@ def _unreadable(node: Node, answer: Mapping[str, Any]) -> CPUManagerError:
 
 
 def planned_files(node: Node, wanted: Mapping[str, object]) -> list[str]:
-    """The files that a change of settings writes, as paths on the node. Raises RefusedError where it would not."""
+    """Return the files that a change of settings writes, as paths on the node. Raises RefusedError where it would
+    not."""
     sources = read_sources(node)
     plan_files(sources, plan_settings(wanted, node.needed_configuration(), node.minor), wanted, node.minor)
     return [node.tree.node_path(path) for path in touched_files(sources, node.minor)]
@@ -449,7 +452,7 @@ def _rollback_plan(
 def _restored_rows(
     now: Mapping[str, Any], configuration: Configuration, before: Configuration | None, changed: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """What a rollback changes: settings where both configurations can be read, else the files."""
+    """Return what a rollback changes: settings where both configurations can be read, else the files."""
     found = now["found"]
     if found is not None and before is not None:
         rows = differing(found_settings(configuration), found, before)
@@ -469,7 +472,7 @@ def _states(drift: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
 
 
 def _config(prediction: Prediction) -> CPUManagerConfig | None:
-    """What the CPU manager would start with after the change; None where it would not start."""
+    """Return what the CPU manager would start with after the change; None where it would not start."""
     try:
         return needed_config(prediction)
     except RefusedError:
@@ -490,14 +493,14 @@ def _start_refusals(findings: Iterable[Finding], more: str = "") -> list[CPUMana
 
 
 def _accepted_checkpoint(checkpoint: bytes | None, config: CPUManagerConfig) -> bytes | None:
-    """What the checkpoint becomes where the kubelet would refuse it, whatever containers lose."""
+    """Return what the checkpoint becomes where the kubelet would refuse it, whatever containers lose."""
     from .._node.checkpoint_plan import plan_valid
 
     return plan_valid(checkpoint, config, discard=True).new
 
 
 def _start_of(node: Node, prediction: Prediction, wanted: Mapping[str, object]) -> PlannedStart:
-    """With which states the kubelet starts, also where it is predicted to refuse something else."""
+    """Return with which states the kubelet starts, also where it is predicted to refuse something else."""
     checkpoint, config = node.checkpoint(), config_if_certain(prediction)
     planned = checkpoint if config is None else _accepted_checkpoint(checkpoint, config)
     if _is_removed(node):
@@ -508,19 +511,19 @@ def _start_of(node: Node, prediction: Prediction, wanted: Mapping[str, object]) 
 
 
 def _is_removed(node: Node) -> bool:
-    """Whether the kubelet's unit removes the CPU manager's state before each start."""
+    """Return whether the kubelet's unit removes the CPU manager's state before each start."""
     return node.checkpoint_path in removed_states(node)
 
 
 def refused_start(node: Node, wanted: Mapping[str, object]) -> PlannedStart:
-    """The start with settings for which a refusal is predicted, which makes plan_change raise."""
+    """Return the start with settings for which a refusal is predicted, which makes plan_change raise."""
     return _start_of(node, predicted_starts(node, wanted).planned, wanted)
 
 
 def _both_losses(
     node: Node, checkpoint: bytes | None, config: CPUManagerConfig, memory: MemoryPlan
 ) -> list[CPUManagerError]:
-    """What containers that run would lose."""
+    """Return what containers that run would lose."""
     from .._node.checkpoint_plan import loss_error, plan_absent, plan_valid
 
     plan = plan_absent(checkpoint) if _is_removed(node) else plan_valid(checkpoint, config)
@@ -532,7 +535,7 @@ def _both_losses(
 
 
 def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -> bool:
-    """Whether pods have to leave the node before its kubelet starts with the change.
+    """Return whether pods have to leave the node before its kubelet starts with the change.
 
     At its start a kubelet admits each running pod again: where the policy, its options, the reservation or the
     topology manager are others, it may refuse pods or give them other CPUs. Where it cannot be read what was set, it
@@ -550,7 +553,7 @@ def needs_drain(actions: Iterable[str], drift: Iterable[Mapping[str, object]]) -
 def other_owners(
     node: Node, actions: Sequence[str], drift: Iterable[Mapping[str, object]], allowed: Iterable[str]
 ) -> list[CPUManagerError]:
-    """Why a change with these actions for this drift would make a second owner of this node's CPUs.
+    """Return why a change with these actions for this drift would make a second owner of this node's CPUs.
 
     A node that has the static policy beside others already may stay so: that is a note.
     """
@@ -574,7 +577,8 @@ def _owner_notes(node: Node, configuration: Configuration | None) -> list[str]:
 
 
 def _size_notes(node: Node, checkpoint: bytes | None, starts: Starts) -> list[str]:
-    """On pods that have CPUs now and are too large for what the planned reservation leaves of NUMA nodes."""
+    """Return notes on pods that have CPUs now and are too large for what the planned reservation leaves of NUMA
+    nodes."""
     checked, values = starts.planned.checked, starts.planned.values
     config, policy = None if checked is None else checked.cpu_manager, values.get("topologyManagerPolicy")
     if (
@@ -601,7 +605,7 @@ def _size_notes(node: Node, checkpoint: bytes | None, starts: Starts) -> list[st
 
 
 def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | None) -> list[str]:
-    """On the pods that a start of the kubelet as it is would lose, where it does start."""
+    """Return notes on the pods that a start of the kubelet as it is would lose, where it does start."""
     if answer["found"] is None or answer["found_refusal"] or not is_at_risk(node, answer["found"], observed):
         return []
     # Imported here: most nodes have nothing to lose.
@@ -611,7 +615,7 @@ def _restart_notes(node: Node, answer: Mapping[str, Any], observed: Observed | N
 
 
 def running_kubelet(node: Node) -> list[CPUManagerError]:
-    """Why its files cannot be changed while nobody stops it."""
+    """Return why its files cannot be changed while nobody stops it."""
     if node.installation is None or node.installation.pid is None:
         return []
     return [
@@ -634,7 +638,7 @@ class Services(NamedTuple):
 
 
 def with_service_refusals(report: Mapping[str, Any], node: Node, services: Services) -> dict[str, Any]:
-    """The whole plan of a node, with the reasons why these services are not to be stopped for it.
+    """Return the whole plan of a node, with the reasons why these services are not to be stopped for it.
 
     A change that was interrupted is taken back first, and then these are started again, too.
     """
@@ -648,7 +652,7 @@ def with_service_refusals(report: Mapping[str, Any], node: Node, services: Servi
 
 
 def service_refusals(tree: Tree, service: str | None, of: str) -> list[CPUManagerError]:
-    """Why this service is not to be stopped for a change of the node.
+    """Return why this service is not to be stopped for a change of the node.
 
     service: None for that of the node's distribution. of: the option that has its name. Whoever gives the files of a
     node at another place may run its kubelet by a service of this machine, and has to name that.
@@ -678,7 +682,7 @@ def _foreign(tree: Tree) -> CPUManagerError:
 
 
 def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, may_drain: bool) -> dict[str, object]:
-    """The plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
+    """Return the plan of a rollout with what is wanted of the runtime; `runtime` is None where that is there."""
     plan = {**report, FACT: None}
     if report["status"] == NO_KUBELET:
         return plan
@@ -703,7 +707,7 @@ def with_runtime(report: Mapping[str, Any], node: Node, wanted: WantedRuntime, m
 
 
 def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) -> dict[str, Any]:
-    """The plan of a rollback, with the runtime where its files are put back."""
+    """Return the plan of a rollback, with the runtime where its files are put back."""
     plan = {**report, FACT: None}
     if START_KUBELET not in report["actions"]:
         return plan
@@ -719,13 +723,13 @@ def with_last_runtime(report: Mapping[str, Any], node: Node, may_drain: bool) ->
 
 
 def _drained(report: Mapping[str, Any], may_drain: bool) -> dict[str, bool]:
-    """Pods leave the node before its runtime is restarted; a kubelet that is broken would end no containers."""
+    """Return pods leave the node before its runtime is restarted; a kubelet that is broken would end no containers."""
     drain = report["drain"] or not report["found_refusal"]
     return {"drain": drain, "drains": drain and may_drain}
 
 
 def _as_it_will_be(node: Node) -> Node:
-    """The node once a change that was interrupted is taken back."""
+    """Return the node once a change that was interrupted is taken back."""
     try:
         journal = read_journal(node.tree)
     except CPUManagerError:
@@ -768,7 +772,7 @@ class TrialTerms(NamedTuple):
 def tried_plan(
     node: Node, wanted: Mapping[str, object], terms: ChangeTerms, runtime: WantedRuntime | None, trial: TrialTerms
 ) -> dict[str, Any]:
-    """What is to be done on a node, as plain data; see the module rollout_info.
+    """Return what is to be done on a node, as plain data; see the module rollout_info.
 
     wanted: settings. runtime: what is wanted of the container runtime; None for nothing. The refusals that were
     predicted and are none are in node.mistaken afterwards. Raises CPUManagerError where there can be no plan.
@@ -799,7 +803,8 @@ def tried_plan(
 
 
 def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole plan of a node by the arguments PLAN, whose refusals name the services, too. Raises as tried_plan()."""
+    """Return the whole plan of a node by the arguments PLAN, whose refusals name the services, too. Raises as
+    tried_plan()."""
     terms = ChangeTerms(
         parameters["change"],
         parameters["rollback_of"],
@@ -826,7 +831,7 @@ def plan_of(node: Node, wanted: Mapping[str, object], parameters: Mapping[str, A
 def _whole(
     node: Node, change: PlannedChange, terms: ChangeTerms, runtime: WantedRuntime | None, trial: TrialTerms
 ) -> dict[str, Any]:
-    """The plan, with the container runtime's part in it, and what the node's own kubelet says of the start."""
+    """Return the plan, with the container runtime's part in it, and what the node's own kubelet says of the start."""
     report, start = change.report, change.start
     if terms.change == ROLLBACK and report["last"] is not None and FACT in report["last"]["facts"]:
         report = with_last_runtime(report, node, terms.drain)
@@ -847,7 +852,8 @@ def _whole(
 
 
 def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
-    """The way of this node to Kubernetes 1.`minor` and back, as plain data; see the module rollout_info for its shape.
+    """Return the way of this node to Kubernetes 1.`minor` and back, as plain data; see the module rollout_info for its
+    shape.
 
     Raises NodeError where there is no kubelet.
     """
@@ -871,7 +877,8 @@ def upgrade_report(node: Node, minor: int) -> dict[str, Any]:
 
 
 def _upgrade_losses(node: Node, prediction: Prediction, files: Mapping[str, bytes | None]) -> list[str]:
-    """A note on the pods that run and that the start of this version would lose; none where it does not start."""
+    """Return a note on the pods that run and that the start of this version would lose; none where it does not
+    start."""
     if prediction.starts is False:
         return []
     # Imported here: hardly anybody asks of another version.
@@ -881,7 +888,7 @@ def _upgrade_losses(node: Node, prediction: Prediction, files: Mapping[str, byte
 
 
 def _written_by(upgraded: Node, prediction: Prediction) -> tuple[bytes | None, list[str]]:
-    """The checkpoint as that kubelet writes it, where it starts with the one that is there; and what is lost."""
+    """Return the checkpoint as that kubelet writes it, where it starts with the one that is there; and what is lost."""
     # Imported here: hardly anybody asks of another version.
     from .._node.checkpoint_plan import format_notes, plan_format
 
@@ -907,7 +914,8 @@ def _notes_of(content: bytes | None, prediction: Prediction) -> list[str]:
 
 
 def _checked_config(prediction: Prediction) -> CPUManagerConfig | None:
-    """What the CPU manager of that kubelet would start with, refused or not; None where it does not come to it."""
+    """Return what the CPU manager of that kubelet would start with, refused or not; None where it does not come to
+    it."""
     return None if prediction.checked is None else prediction.checked.cpu_manager
 
 

@@ -55,12 +55,12 @@ class Runtime(NamedTuple):
     programs: tuple[str, ...] = ()
 
     def version_text(self) -> str:
-        """The version as "1.7"; empty where it is not known."""
+        """Return the version as "1.7"; empty where it is not known."""
         return "" if self.version is None else "%d.%d" % self.version
 
 
 def find_runtime(tree: Tree, endpoint: str | None, distribution: str = "", version: str | None = None) -> Runtime:
-    """The runtime behind a kubelet's endpoint; None is the kubelet's default. distribution: by its name.
+    """Return the runtime behind a kubelet's endpoint; None is the kubelet's default. distribution: by its name.
 
     Raises RefusedError for one without NRI, and InputError for a version that is none.
     """
@@ -103,7 +103,7 @@ def _only_crio(tree: Tree) -> bool:
 
 
 def with_version(tree: Tree, runtime: Runtime, run: Run = run_command) -> Runtime:
-    """The runtime with its version, as its program says it on a live node; not known where that fails."""
+    """Return the runtime with its version, as its program says it on a live node; not known where that fails."""
     if runtime.version is not None or not tree.live:
         return runtime
     for program in runtime.programs:
@@ -113,7 +113,7 @@ def with_version(tree: Tree, runtime: Runtime, run: Run = run_command) -> Runtim
 
 
 def runtime_version(text: str) -> tuple[int, int]:
-    """(1, 7) of "1.7.22", or of what the program says of its version. Raises InputError."""
+    """Return (1, 7) of "1.7.22", or of what the program says of its version. Raises InputError."""
     match = _VERSION.search(text)
     if match is None:
         raise InputError("%r is no version of a container runtime" % text[:80], remedy="give one such as 1.7.22")
@@ -158,7 +158,7 @@ class RuntimeState(NamedTuple):
     spec_dirs: tuple[str, ...] = _DEFAULT_CDI
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {
             "nri": self.nri.on,
             "nri_source": self.nri.where,
@@ -177,23 +177,23 @@ class ConfigFile(NamedTuple):
     document: Document
 
     def version(self) -> int:
-        """That of a file of containerd, which counts as 1 where it says none."""
+        """Return that of a file of containerd, which counts as 1 where it says none."""
         version = self.document.value(("version",))
         return version if isinstance(version, int) and not isinstance(version, bool) and version else 1
 
     def tables(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Where a file of containerd of this version has NRI and CDI."""
+        """Return where a file of containerd of this version has NRI and CDI."""
         return TABLES[min(max(self.version(), 1), max(TABLES))]
 
 
 def read_state(tree: Tree, runtime: Runtime) -> RuntimeState:
-    """What the configuration says. Raises NodeError for files that cannot be read or understood."""
+    """Return what the configuration says. Raises NodeError for files that cannot be read or understood."""
     files = read_files(tree, runtime)
     return _crio_state(runtime, files) if runtime.kind == CRIO else _containerd_state(runtime, files)
 
 
 def read_files(tree: Tree, runtime: Runtime) -> list[ConfigFile]:
-    """The files in the order in which the runtime reads them: what the last says counts. Raises NodeError."""
+    """Return the files in the order in which the runtime reads them: what the last says counts. Raises NodeError."""
     pending = [runtime.config] if tree.exists(runtime.config) else []
     if runtime.drop_ins:
         pending += tree.files_below(runtime.drop_ins)
@@ -224,7 +224,7 @@ def _matches(tree: Tree, pattern: str) -> list[str]:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether it stands for files by their names."""
+    """Return whether it stands for files by their names."""
     return any(mark in path for mark in "*?[")
 
 
@@ -237,7 +237,7 @@ def _read_file(tree: Tree, path: str) -> ConfigFile:
 
 
 def not_understood(tree: Tree, path: str, error: TOMLError) -> NodeError:
-    """What to say of a file that is no TOML, or has damaged marks."""
+    """Return what to say of a file that is no TOML, or has damaged marks."""
     return NodeError(
         "cannot be understood: %s; nothing was changed" % error,
         where=tree.path(path),
@@ -247,12 +247,12 @@ def not_understood(tree: Tree, path: str, error: TOMLError) -> NodeError:
 
 
 def strings(value: Any) -> list[str]:
-    """The strings of a list; none where it is not a list."""
+    """Return the strings of a list; none where it is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def merges(runtime: Runtime, files: list[ConfigFile]) -> bool:
-    """Whether containerd takes a key of an imported file without the rest of its table, as 2.x does."""
+    """Return whether containerd takes a key of an imported file without the rest of its table, as 2.x does."""
     if runtime.version is not None:
         return runtime.version >= _ON_BY_DEFAULT[False]
     # No 1.x reads a file of this version.
@@ -260,7 +260,7 @@ def merges(runtime: Runtime, files: list[ConfigFile]) -> bool:
 
 
 def disabling_file(files: list[ConfigFile]) -> str:
-    """The file that keeps containerd from loading a plugin that is needed; empty for none."""
+    """Return the file that keeps containerd from loading a plugin that is needed; empty for none."""
     needed = {_NRI_PLUGIN, "nri", *_CRI_PLUGINS}
     for file in files:
         if needed.intersection(strings(file.document.value(("disabled_plugins",)))):
@@ -273,7 +273,7 @@ def _containerd_state(runtime: Runtime, files: list[ConfigFile]) -> RuntimeState
     is_on = is_merged
 
     def found(which: int, key: str) -> tuple[Any, str]:
-        """The value of a key of NRI's (0) or CDI's (1) table that counts, and the file it is in."""
+        """Return the value of a key of NRI's (0) or CDI's (1) table that counts, and the file it is in."""
         value, where = None, ""
         for file in files:
             table = file.tables()[which]
@@ -342,7 +342,7 @@ class CgroupDriver(NamedTuple):
 
 
 def cgroup_driver(tree: Tree, runtime: Runtime) -> CgroupDriver | None:
-    """By which driver containerd's runc, or CRI-O, makes cgroups; None where no file of the runtime's is there.
+    """Return by which driver containerd's runc, or CRI-O, makes cgroups; None where no file of the runtime's is there.
 
     k3s and RKE2 give both their own. Raises NodeError for files that cannot be read or understood.
     """
@@ -363,7 +363,7 @@ def cgroup_driver(tree: Tree, runtime: Runtime) -> CgroupDriver | None:
 
 
 def docker_driver(tree: Tree) -> CgroupDriver | None:
-    """By which driver dockerd makes cgroups, where its file says so; None else."""
+    """Return by which driver dockerd makes cgroups, where its file says so; None else."""
     try:
         given = json.loads(tree.read_text(_DOCKER)) if tree.exists(_DOCKER) else {}
     except ValueError:
@@ -385,7 +385,7 @@ _KEYS_OF: Mapping[Any, AbstractSet[str]] = {
 
 
 def essence(text: str) -> str:
-    """The keys that RuntimeState and _owners/owners.py read, with their values.
+    """Return the keys that RuntimeState and _owners/owners.py read, with their values.
 
     Raises TOMLError for what is no TOML.
     """
@@ -405,7 +405,7 @@ def essence(text: str) -> str:
 
 
 def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A key, or those in the inline table that is its value."""
+    """Yield a key, or those in the inline table that is its value."""
     if not isinstance(value, dict):
         yield path, value
         return
@@ -431,7 +431,7 @@ def _key(name: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """As TOML, whose strings, numbers and lists of these are also JSON's."""
+    """Return a value as TOML, whose strings, numbers and lists of these are also JSON's."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -451,7 +451,7 @@ _BASE = '{{ template "base" . }}\n\n'
 
 
 def plan(tree: Tree, runtime: Runtime, nri: bool = True, cdi: bool = True) -> dict[str, bytes | None]:
-    """What turns on those that are wanted: {path on the node: the new content}. Empty where they are on.
+    """Return what turns on those that are wanted: {path on the node: the new content}. Empty where they are on.
 
     Raises RefusedError with the lines to add where this cannot be done here, and as read_state() does.
     """
@@ -472,7 +472,8 @@ def plan(tree: Tree, runtime: Runtime, nri: bool = True, cdi: bool = True) -> di
 
 
 def plan_absent(tree: Tree, runtime: Runtime) -> dict[str, bytes | None]:
-    """What takes away all that plan() has written: {path on the node: the content without it, None for no file}."""
+    """Return what takes away all that plan() has written: {path on the node: the content without it, None for no
+    file}."""
     contents: dict[str, bytes | None] = {}
     paths = [file.path for file in read_files(tree, runtime)]
     for path in [*paths, *(path for path in _templates(runtime) if tree.exists(path))]:
@@ -490,13 +491,13 @@ def plan_absent(tree: Tree, runtime: Runtime) -> dict[str, bytes | None]:
 
 
 def _missing(state: RuntimeState, nri: bool, cdi: bool) -> tuple[str, ...]:
-    """What is wanted and off."""
+    """Return what is wanted and off."""
     rows = ((NRI, nri, state.nri), (CDI, cdi, state.cdi))
     return tuple(name for name, wanted, flag in rows if wanted and not flag.on)
 
 
 def _check_version(tree: Tree, runtime: Runtime, files: list[ConfigFile]) -> None:
-    """Raises RefusedError where no configuration can turn them on."""
+    """Raise RefusedError where no configuration can turn them on."""
     first = _FIRST[runtime.kind == CRIO]
     if runtime.version is not None and runtime.version < first:
         raise RefusedError(
@@ -527,7 +528,7 @@ def _check_version(tree: Tree, runtime: Runtime, files: list[ConfigFile]) -> Non
 def _wanted(
     runtime: Runtime, files: list[ConfigFile], missing: tuple[str, ...]
 ) -> dict[tuple[str, ...], dict[str, str]]:
-    """The keys that turn on what is missing."""
+    """Return the keys that turn on what is missing."""
     if runtime.kind == CRIO:
         nri_table, cdi_table = CRIO_NRI, CRIO_RUNTIME
         on, unconnected = {"enable_nri": "true"}, "nri_disable_connections"
@@ -546,7 +547,8 @@ def _wanted(
 def _proposals(
     tree: Tree, runtime: Runtime, files: list[ConfigFile], missing: tuple[str, ...]
 ) -> Iterator[dict[str, bytes | None]]:
-    """Changes that may turn on what is missing: a file of our own, then blocks in the files that say otherwise."""
+    """Yield changes that may turn on what is missing: a file of our own, then blocks in the files that say
+    otherwise."""
     wanted = _wanted(runtime, files, missing)
     if runtime.kind == CRIO:
         yield {posixpath.join(runtime.drop_ins, NAME + ".conf"): _own("", wanted)}
@@ -570,7 +572,7 @@ def _own(version: str, wanted: _Keys) -> bytes:
 
 
 def _imported_directory(file: ConfigFile) -> str:
-    """A directory of which the file imports every *.toml; empty for none."""
+    """Return a directory of which the file imports every *.toml; empty for none."""
     for pattern in strings(file.document.value(("imports",))):
         directory, name = posixpath.split(pattern)
         if posixpath.isabs(directory) and name in ("*.toml", "*") and not is_pattern(directory):
@@ -579,7 +581,7 @@ def _imported_directory(file: ConfigFile) -> str:
 
 
 def _blocks(tree: Tree, runtime: Runtime, files: list[ConfigFile], missing: tuple[str, ...]) -> dict[str, bytes | None]:
-    """Each table in the last file that has it, or in the main one. Raises RefusedError."""
+    """Return each table in the last file that has it, or in the main one. Raises RefusedError."""
     by_file: dict[str, dict[tuple[str, ...], Mapping[str, str]]] = {}
     for table, keys in _wanted(runtime, files, missing).items():
         having = [file.path for file in files if file.document.defines(table)]
@@ -595,7 +597,7 @@ def _blocks(tree: Tree, runtime: Runtime, files: list[ConfigFile], missing: tupl
 
 
 def _templates(runtime: Runtime) -> list[str]:
-    """What they make containerd's file of where it is there, that of containerd 2 first."""
+    """Return what they make containerd's file of where it is there, that of containerd 2 first."""
     if not runtime.template:
         return []
     return [posixpath.join(runtime.template, name) for name in ("config-v3.toml.tmpl", "config.toml.tmpl")]
@@ -604,7 +606,7 @@ def _templates(runtime: Runtime) -> list[str]:
 def _template(
     tree: Tree, runtime: Runtime, files: list[ConfigFile], missing: tuple[str, ...]
 ) -> dict[str, bytes | None]:
-    """A template that adds tables to what they write by themselves. Raises RefusedError."""
+    """Return a template that adds tables to what they write by themselves. Raises RefusedError."""
     if not runtime.template:
         raise _refused(tree, runtime, files, missing, "says otherwise in a way that no addition changes")
     if not files:

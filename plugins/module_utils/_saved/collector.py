@@ -65,7 +65,7 @@ class Collector:
         self._directories: dict[str, str | None] = {"": ""}
 
     def add(self, path: str, content: bytes, changed: float = 0.0) -> None:
-        """A file of this content."""
+        """Add a file of this content."""
         self.members[path] = ArchiveMember(changed, content)
 
     def file(self, path: str, change: Change | None = None) -> bytes | None:
@@ -126,7 +126,7 @@ class Collector:
         return True
 
     def names(self, path: str) -> list[str]:
-        """The names in a directory, in their order; none where there is none."""
+        """Return the names in a directory, in their order; none where there is none."""
         place = self.place(path)
         if place is None:
             return []
@@ -138,7 +138,7 @@ class Collector:
             return []
 
     def directories(self, path: str) -> list[str]:
-        """The paths of a directory and of all directories below it, no link followed; each is saved as such."""
+        """Return the paths of a directory and of all directories below it, no link followed; each is saved as such."""
         place = self.place(path)
         found: list[str] = []
         waiting = [] if place is None else [place]
@@ -157,8 +157,8 @@ class Collector:
         return self.tree.root.rstrip("/") + place or "/"
 
     def place(self, path: str) -> str | None:
-        """Where on the node a path leads, past all links, which are saved; None where there is nothing, or it is out
-        of the tree."""
+        """Return where on the node a path leads, past all links, which are saved; None where there is nothing, or it
+        is out of the tree."""
         above, _slash, name = os.path.normpath(path).rpartition("/")
         unknown, directory = [], above
         while directory not in self._directories:
@@ -169,7 +169,7 @@ class Collector:
         return self._place(above, name)
 
     def _place(self, above: str, name: str) -> str | None:
-        """Where a name in a directory that was looked for leads; None as of place()."""
+        """Return where a name in a directory that was looked for leads; None as of place()."""
         directory, path = self._directories[above], "%s/%s" % (above, name)
         if directory is None or not name:
             return directory
@@ -184,7 +184,7 @@ class Collector:
         return self._end_of_link(path, place, status.st_mtime) if stat.S_ISLNK(status.st_mode) else place
 
     def new_place(self, path: str) -> str:
-        """Where on the node a path leads, or would, if there were something."""
+        """Return where on the node a path leads, or would, if there were something."""
         above, missing = os.path.normpath(path), ""
         while above:
             place = self.place(above)
@@ -218,7 +218,7 @@ class Collector:
     # --- the archive -------------------------------------------------------------------------------------
 
     def archive(self, first: tuple[str, bytes]) -> bytes:
-        """The archive. first: a path and its content, which come before all others. Raises NodeError."""
+        """Return the archive. first: a path and its content, which come before all others. Raises NodeError."""
         path, content = first
         # A link may lead to the root itself, which is no member.
         found = sorted(item for item in self.members.items() if item[0])
@@ -247,12 +247,12 @@ def _blocks(members: Iterable[tuple[str, ArchiveMember]]) -> Iterable[bytes]:
 
 
 def _time(moment: float) -> Any:
-    """A fraction of a second takes a header of its own."""
+    """Return a fraction of a second takes a header of its own."""
     return int(moment) if moment == int(moment) else moment
 
 
 def _compressed(blocks: Iterable[bytes]) -> bytes:
-    """In the format of gzip, without a time in it."""
+    """Return data in the format of gzip, without a time in it."""
     packed = io.BytesIO()
     compressor = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for block in blocks:

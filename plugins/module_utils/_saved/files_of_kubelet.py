@@ -80,7 +80,7 @@ def save_kubelet(collector: Collector, node: Node, redact: bool) -> None:
 
 
 def _changes(node: Node, redact: bool) -> dict[str, Change]:
-    """The kubelet's files, whether they are there or not, by path, and what of each is saved."""
+    """Return the kubelet's files, whether they are there or not, by path, and what of each is saved."""
     tree, installation = node.tree, node.installation
     found: dict[str, Change] = {
         node.checkpoint_path: checkpoint_without_names if redact else _whole,
@@ -128,7 +128,7 @@ def _whole(content: bytes) -> bytes:
 
 
 def _restorable(file: Restored, minor: int, rename: Callable[[str], str], content: bytes) -> bytes:
-    """What a kubelet says the same of. Raises UnsafeError."""
+    """Return what a kubelet says the same of. Raises UnsafeError."""
     if file.name == DEVICES:
         with suppress(DamageError):
             return with_numbered_devices(content, rename)
@@ -139,7 +139,7 @@ def _restorable(file: Restored, minor: int, rename: Callable[[str], str], conten
 
 
 def _of_text(redaction: Redaction) -> Change:
-    """The change of a file of UTF-8 text. Of one that is none, what shows that it is none."""
+    """Return the change of a file of UTF-8 text. Of one that is none, what shows that it is none."""
 
     def change(content: bytes) -> bytes:
         try:
@@ -155,7 +155,7 @@ def _of_text(redaction: Redaction) -> Change:
 
 
 def _needed(tree: Tree, service: str) -> dict[str, bool]:
-    """The variables that the command line of the service has, as variables_of() gives them."""
+    """Return the variables that the command line of the service has, as variables_of() gives them."""
     lines = start_lines(tree, service)
     return {name: is_value for line in lines for name, is_value in variables_of(line).items()}
 
@@ -216,7 +216,7 @@ def _with_start(lines: Sequence[bytes], start: bytes) -> list[bytes]:
 
 
 def _start_alone(content: bytes) -> bytes:
-    """A process's /proc/PID/stat up to when it started. Source: proc_pid_stat(5)."""
+    """Return a process's /proc/PID/stat up to when it started. Source: proc_pid_stat(5)."""
     name, bracket, fields = content.rpartition(b")")
     return name + bracket + b" " + b" ".join(fields.split()[:_FIELDS_OF_PROCESS]) + b"\n" if bracket else b""
 
@@ -225,7 +225,7 @@ def _start_alone(content: bytes) -> bytes:
 
 
 def _journal_redacted(content: bytes, changes: dict[str, Change]) -> bytes:
-    """A journal whose copies of files are as these files are saved. Raises UnsafeError."""
+    """Return a journal whose copies of files are as these files are saved. Raises UnsafeError."""
     try:
         journal = json.loads(content.decode("utf-8"))
         kept = {name: _fact(name, journal[name]) for name in _OF_JOURNALS if name in journal}
@@ -255,7 +255,8 @@ def _copy(content: str, change: Change | None) -> str:
 
 
 def _copy_redacted(content: bytes, change: Change | None) -> bytes:
-    """What is kept of a journal's copy of a file. Other files than the kubelet's are those of a container runtime."""
+    """Return what is kept of a journal's copy of a file. Other files than the kubelet's are those of a container
+    runtime."""
     try:
         return (change or runtime_redacted)(content) or b""
     except UnsafeError:
@@ -263,7 +264,7 @@ def _copy_redacted(content: bytes, change: Change | None) -> bytes:
 
 
 def shown_difference(node: Node, path: str, before: bytes | None, after: bytes | None) -> list[str]:
-    """What --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's:
+    """Return what --diff and -vvv show of a change of one of the kubelet's files, or of its container runtime's:
     its path, and what is in it before and after.
 
     path: on the node. What was left out of both looks the same; of what is no TOML, the lines that differ are shown.
@@ -280,7 +281,7 @@ def shown_difference(node: Node, path: str, before: bytes | None, after: bytes |
 
 
 def _fact(name: str, value: object) -> object:
-    """What is kept of what a journal remembers beside files."""
+    """Return what is kept of what a journal remembers beside files."""
     if isinstance(value, dict):
         return {str(key): _fact(str(key), item) for key, item in value.items()}
     if isinstance(value, list):

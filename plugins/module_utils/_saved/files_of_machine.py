@@ -218,7 +218,7 @@ def _save_group(collector: Collector, path: str, files: tuple[str, ...]) -> None
 
 
 def _without_names(content: bytes) -> bytes:
-    """What the policies dynamic and isolated have given out, with a hash for each container's name."""
+    """Return what the policies dynamic and isolated have given out, with a hash for each container's name."""
     try:
         promise = parse_promise(content)
     except InputError as error:
@@ -228,7 +228,7 @@ def _without_names(content: bytes) -> bytes:
 
 
 def _few(content: bytes) -> bytes:
-    """The processes that are looked at, and one more, so that it shows that there are more."""
+    """Return the processes that are looked at, and one more, so that it shows that there are more."""
     return b"".join(content.splitlines(keepends=True)[: MOST_TASKS + 1])
 
 
@@ -416,7 +416,7 @@ def _reduced_layer(collector: Collector, path: str, change: Callable[[bytes], by
 
 
 def _names_of_interrupts(content: bytes) -> bytes:
-    """The numbers and handlers, without the counts."""
+    """Return the numbers and handlers, without the counts."""
     first, *lines = content.splitlines() or [b""]
     found = [first.split(None, 1)[0] if first.split() else b""]
     for line in lines:
@@ -451,7 +451,7 @@ def _variables_of_program(content: bytes) -> bytes:
 
 
 def _irqbalance_unit(content: bytes, command: str) -> bytes:
-    """What gives it the CPUs on which it puts nothing. What takes back all before it stays.
+    """Return what gives it the CPUs on which it puts nothing. What takes back all before it stays.
 
     command: what takes the place of a command line.
     """
@@ -470,7 +470,7 @@ def _irqbalance_unit(content: bytes, command: str) -> bytes:
 
 
 def _words(given: Mapping[str, str]) -> list[str]:
-    """Variables about CPUs, as words of a unit."""
+    """Return variables about CPUs, as words of a unit."""
     return ['"%s=%s"' % (name, escaped(value)) for name, value in given.items() if name in _VARIABLES]
 
 
@@ -514,7 +514,7 @@ _CONTROLLERS = ("cpu", "cpuacct", "cpuset", "hugetlb", "memory", "pids", "system
 
 
 def save_node(node: Node, name: str, redact: bool = False, now: float | None = None) -> tuple[bytes, dict[str, object]]:
-    """The archive of a node, and what was written down in it: when it was saved, and what was left out.
+    """Return the archive of a node, and what was written down in it: when it was saved, and what was left out.
 
     name: of the node. redact: hash the names of pods and containers. now: the time, in seconds since the epoch.
     Raises NodeError.
@@ -632,7 +632,7 @@ def _numbered(tree: Tree, path: str, prefix: str) -> list[int]:
 
 
 def _saved_cpuinfo(content: bytes) -> bytes:
-    """The places of the CPUs, their model, and of the many flags only the one that is read."""
+    """Return the places of the CPUs, their model, and of the many flags only the one that is read."""
     shown = re.sub(rb"^(flags\s*:).*\bhypervisor\b.*$", rb"\1 hypervisor", content, flags=re.MULTILINE)
     return _lines_of(_is_read_of_cpuinfo, keep_numbers=True)(shown) or b""
 
@@ -646,7 +646,8 @@ def _is_read_of_cpuinfo(line: str) -> bool:
 
 
 def _lines_of(is_read: Callable[[str], bool], keep_numbers: bool = False) -> Change:
-    """A change that leaves the lines that are read. keep_numbers: the others become empty, as messages number them."""
+    """Return a change that leaves the lines that are read. keep_numbers: the others become empty, as messages number
+    them."""
 
     def change(content: bytes) -> bytes:
         lines = content.decode("utf-8", "surrogateescape").split("\n")
@@ -681,7 +682,7 @@ def save_names(collector: Collector, node: Node, redact: bool) -> list[str]:
 
 
 def _names_of_runtime(node: Node) -> dict[str, LoggedContainer]:
-    """{container id: its names} of the containers of pods, where the node is live and its runtime answers."""
+    """Return {container id: its names} of the containers of pods, where the node is live and its runtime answers."""
     configuration, _problem = node.found()
     if configuration is None or not node.runs_pods(cgroup_root_of(configuration)):
         return {}
@@ -813,7 +814,7 @@ def _save_affinities(collector: Collector, node: Node, hierarchy: Hierarchy, nam
 
 
 def said_of(node: Node) -> SavedFacts:
-    """What is to be saved of a node beside its files."""
+    """Return what is to be saved of a node beside its files."""
     installation = node.installation
     try:
         storage = node.machine().storage

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def framed(content: bytes) -> str:
-    """An archive as a log holds it."""
+    """Return an archive as a log holds it."""
     text = base64.b64encode(content).decode("ascii")
     lines = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
     first = "%s %d %s" % (FIRST, len(content), hashlib.sha256(content).hexdigest())
@@ -85,7 +85,7 @@ def enter(root: str) -> None:
 
 
 def _taken_from_python(source: bytes) -> Iterator[str]:
-    """The modules of Python's library that a file imports, also in functions."""
+    """Yield the modules of Python's library that a file imports, also in functions."""
     for statement in ast.walk(ast.parse(source)):
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)

@@ -78,7 +78,7 @@ class Trial(NamedTuple):
     state: bytes | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         names = ("starts", "message", "reason", "version", "seconds", "runtime")
         return {**{name: getattr(self, name) for name in names}, "not_tried": list(self.not_tried)}
 
@@ -94,7 +94,7 @@ def with_trial(
     is_needed: bool,
     before: object = None,
 ) -> dict[str, Any]:
-    """The plan of a node's change, with what its kubelet says of the start with these settings and files.
+    """Return the plan of a node's change, with what its kubelet says of the start with these settings and files.
 
     is_needed: whether the change is refused where there is no answer. before: what this has returned as `trial`.
     """
@@ -130,7 +130,7 @@ def with_trial(
 def mistaken_by(
     node: Node, wanted: Mapping[str, object], files: Mapping[str, bytes | None], before: object = None
 ) -> frozenset[tuple[str, str]]:
-    """(where, text) of what is predicted to be refused of this start, with which the node's kubelet starts."""
+    """Return (where, text) of what is predicted to be refused of this start, with which the node's kubelet starts."""
     return frozenset(try_start(node, wanted, files, before=_read_trial(before)).mistaken)
 
 
@@ -157,7 +157,7 @@ def _untried_error(trial: Trial) -> RefusedError:
 
 
 def _read_trial(before: object) -> Trial | None:
-    """An earlier trial as with_trial has returned it; None of anything else."""
+    """Return an earlier trial as with_trial has returned it; None of anything else."""
     try:
         found: Any = before
         pairs = [(str(where), str(text)) for where, text in found["mistaken"]]
@@ -223,7 +223,7 @@ def try_start(
 
 
 def _prediction_of(node: Node) -> Prediction:
-    """What is predicted of the trial itself, which has other words than the kubelet's own start."""
+    """Return what is predicted of the trial itself, which has other words than the kubelet's own start."""
     return predict_alone(node, lambda words: trial_words(words, node.minor))
 
 
@@ -243,7 +243,7 @@ def with_files(node: Node, contents: Mapping[str, bytes | None]) -> Node:
 def _planned(
     node: Node, wanted: Mapping[str, object], files: Mapping[str, bytes | None], program: str | None
 ) -> tuple[Node, TrialPlan]:
-    """The node as it is planned, and what is started. Raises UntriedError, NodeError."""
+    """Return the node as it is planned, and what is started. Raises UntriedError, NodeError."""
     installation = node.installation
     if installation is None:
         raise node.missing()
@@ -282,7 +282,8 @@ def _planned(
 
 
 def _program_of(node: Node, installation: Installation) -> str:
-    """The program of the node's kubelet. Raises UntriedError where there is none of its own, or others may write it."""
+    """Return the program of the node's kubelet. Raises UntriedError where there is none of its own, or others may
+    write it."""
     distribution = installation.distribution
     if installation.pid is not None:
         program = _running_program(installation.pid)
@@ -304,7 +305,8 @@ def _program_of(node: Node, installation: Installation) -> str:
 
 
 def _directory_of(node: Node, installation: Installation) -> str:
-    """Where the kubelet is started, at which relative paths begin. Raises UntriedError where that is not known."""
+    """Return where the kubelet is started, at which relative paths begin. Raises UntriedError where that is not
+    known."""
     if installation.pid is not None:
         with suppress(OSError):
             return os.readlink("/proc/%d/cwd" % installation.pid)
@@ -317,7 +319,8 @@ def _directory_of(node: Node, installation: Installation) -> str:
 
 
 def _running_program(pid: int) -> str:
-    """The path of a process's program; what took its place, where it was replaced. Empty where it is not trusted."""
+    """Return the path of a process's program; what took its place, where it was replaced. Empty where it is not
+    trusted."""
     try:
         program = trusted_program(pid) if trusted_users(pid) else ""
     except (OSError, ValueError):
@@ -329,7 +332,7 @@ def _running_program(pid: int) -> str:
 
 
 def _runtime_of(node: Node, values: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The program of the node's container runtime and its kind; None where there is none that can be started."""
+    """Return the program of the node's container runtime and its kind; None where there is none that can be started."""
     endpoint = node.runtime_endpoint(None) or str(values.get("containerRuntimeEndpoint") or "")
     kinds = (CRIO,) if CRIO in endpoint else (CONTAINERD, CRIO)
     running = _running_runtimes(node.tree)
@@ -341,7 +344,7 @@ def _runtime_of(node: Node, values: Mapping[str, Any]) -> tuple[str, str] | None
 
 
 def _running_runtimes(tree: Tree) -> dict[str, list[str]]:
-    """{kind: the programs of such runtimes that run}, of those that only root can have put there."""
+    """Return {kind: the programs of such runtimes that run}, of those that only root can have put there."""
     found: dict[str, list[str]] = {}
     for pid in tree.numbered("/proc", ""):
         with suppress(CPUManagerError, OSError, ValueError):
@@ -357,7 +360,7 @@ def _running_runtimes(tree: Tree) -> dict[str, list[str]]:
 
 
 def _quiet_cpus(node: Node, values: Mapping[str, Any]) -> CPUSet:
-    """The reserved CPUs; where none are, those that no container has for itself."""
+    """Return the reserved CPUs; where none are, those that no container has for itself."""
     taken = node.topology.isolated
     with suppress(CPUManagerError):
         recorded = read_exclusive(node, node.found()[0])
@@ -369,7 +372,7 @@ def _quiet_cpus(node: Node, values: Mapping[str, Any]) -> CPUSet:
 
 
 def _memory_of(node: Node) -> int:
-    """The limit of a trial's memory in bytes. Raises UntriedError where the node does not have it to spare."""
+    """Return the limit of a trial's memory in bytes. Raises UntriedError where the node does not have it to spare."""
     text = node.tree.read_value(_MEMINFO) or ""
     sizes = {name: int(size) << 10 for name, size in _SIZE.findall(text)}
     if not set(_SIZES) <= set(sizes):
@@ -387,7 +390,8 @@ def _named_cgroups(values: Mapping[str, Any]) -> list[str]:
 
 
 def _is_there(name: str, values: Mapping[str, Any], hierarchies: list[CgroupMount]) -> bool:
-    """Whether the kubelet would find a cgroup that its configuration names; of the driver systemd that is not tried."""
+    """Return whether the kubelet would find a cgroup that its configuration names; of the driver systemd that is not
+    tried."""
     if values.get("cgroupDriver") == SYSTEMD:
         return True
     return any(os.path.isdir("%s/%s" % (hierarchy.path, name.strip("/"))) for hierarchy in hierarchies)

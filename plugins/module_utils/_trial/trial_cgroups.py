@@ -116,7 +116,8 @@ class TrialCgroups:
             raise UntriedError("there are no cgroups with limits of memory and processes")
 
     def met_limit(self) -> str:
-        """Which limit the processes have met, and by which the kernel has kept them from going on; empty for none."""
+        """Return which limit the processes have met, and by which the kernel has kept them from going on; empty for
+        none."""
         places = [place for top in self.tops for place in (*_below(top), top)]
         if _counted(places, "memory.oom_control", "oom_kill") or _counted(places, "memory.events", "oom_kill"):
             # Of version 1, what there was at most. Memory is counted in steps of less than this.
@@ -152,7 +153,7 @@ _STEP = 1 << 20
 
 
 def _counted(places: Sequence[str], name: str, word: str = "") -> int:
-    """What such files of cgroups say behind this word, all together."""
+    """Return what such files of cgroups say behind this word, all together."""
     counted = 0
     for place in places:
         with suppress(OSError), open(os.path.join(place, name), encoding="ascii") as file:
@@ -161,7 +162,7 @@ def _counted(places: Sequence[str], name: str, word: str = "") -> int:
 
 
 def _locked(deadline: float) -> int:
-    """A descriptor of the lock file, which is removed once it is not needed. Raises UntriedError."""
+    """Return a descriptor of the lock file, which is removed once it is not needed. Raises UntriedError."""
     while True:
         try:
             descriptor = try_lock(LOCK)
@@ -175,7 +176,7 @@ def _locked(deadline: float) -> int:
 
 
 def _below(top: str) -> Iterator[str]:
-    """All cgroups below one, the deepest first."""
+    """Return all cgroups below one, the deepest first."""
     found = [top]
     for place in found:
         with suppress(OSError):

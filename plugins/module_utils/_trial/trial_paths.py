@@ -93,7 +93,7 @@ _CERTIFICATE = re.compile(r"kubelet\.(?:crt|key)|kubelet-server-.*\.pem")
 
 
 def is_certificate(name: str) -> bool:
-    """Whether a start reads the file of this name in the directory of certificates."""
+    """Return whether a start reads the file of this name in the directory of certificates."""
     return _CERTIFICATE.fullmatch(name) is not None
 
 
@@ -101,20 +101,20 @@ def is_certificate(name: str) -> bool:
 
 
 def own_flags(words: Iterable[str], minor: int) -> dict[str, str]:
-    """The flags that a trial adds to these words."""
+    """Return the flags that a trial adds to these words."""
     given = {name for name, value in flag_values(words) if value}
     flags = {**REPLACED, **{name: value for name, value in REPLACED_IF_GIVEN.items() if name in given}}
     return {**flags, "container-runtime": "remote"} if minor < _REMOTE_ALONE_SINCE else flags
 
 
 def added_flags(words: Sequence[str]) -> list[str]:
-    """The names of those flags that no kubelet of this node was given."""
+    """Return the names of those flags that no kubelet of this node was given."""
     given = {name for name, _value in flag_values(words)}
     return [name for name in own_flags(words, 0) if name not in given]
 
 
 def trial_words(words: Sequence[str], minor: int) -> list[str]:
-    """The kubelet's words in a trial: its own, without what leads to others, and with what a trial needs.
+    """Return the kubelet's words in a trial: its own, without what leads to others, and with what a trial needs.
 
     A flag that the kubelet 1.`minor` does not have stays: it refuses that.
     """
@@ -150,7 +150,7 @@ class NodePaths(NamedTuple):
 
 
 def node_paths(words: Sequence[str], values: Mapping[str, Any], root: str, directory: str) -> NodePaths:
-    """What a kubelet is given by its words and its configuration.
+    """Return what a kubelet is given by its words and its configuration.
 
     root: its root directory. directory: the one in which it is started.
     """
@@ -185,7 +185,7 @@ def node_paths(words: Sequence[str], values: Mapping[str, Any], root: str, direc
 
 
 def why_untried(words: Sequence[str], minor: int) -> str:
-    """Why the kubelet 1.`minor` is not tried with these words; empty where it is."""
+    """Return why the kubelet 1.`minor` is not tried with these words; empty where it is."""
     for name, value in flag_values(words):
         if name in UNTRIED_WITH and value and flag_of(name, minor) is not None:
             return "its configuration comes from the API server (--%s)" % name
@@ -195,7 +195,7 @@ def why_untried(words: Sequence[str], minor: int) -> str:
 
 
 def _absolute(texts: Iterable[object], base: str) -> Iterator[str]:
-    """The texts as absolute paths, those left out that are none."""
+    """Yield the texts as absolute paths, those left out that are none."""
     for text in texts:
         if isinstance(text, str) and text and "\0" not in text:
             path = text if text.startswith("/") else posixpath.normpath(posixpath.join(base, text))
@@ -204,7 +204,7 @@ def _absolute(texts: Iterable[object], base: str) -> Iterator[str]:
 
 
 def is_below(path: str, above: str) -> bool:
-    """Whether a path is inside of a directory."""
+    """Return whether a path is inside of a directory."""
     return path.startswith(above.rstrip("/") + "/")
 
 

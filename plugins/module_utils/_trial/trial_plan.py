@@ -78,22 +78,22 @@ class TrialPlan(NamedTuple):
     memory: int = MOST_MEMORY
 
     def scaled(self, seconds: float) -> float:
-        """So long a part of a usual trial is as long in this one, which may take longer."""
+        """Return how long a part of a usual trial takes in this one, which may take longer."""
         return seconds * max(1.0, self.patience / PATIENCE)
 
     def command(self, minor: int) -> list[str]:
-        """The command line of a kubelet 1.`minor`. Raises UntriedError where there is none for a trial."""
+        """Return the command line of a kubelet 1.`minor`. Raises UntriedError where there is none for a trial."""
         why = why_untried(self.words, minor)
         if why:
             raise UntriedError(why)
         return [self.kubelet, *trial_words(self.words, minor)]
 
     def paths(self) -> NodePaths:
-        """What of the node's files it has."""
+        """Return what of the node's files it has."""
         return node_paths(self.words, self.values, self.root, self.directory)
 
     def not_needed(self, targets: Sequence[str], on_the_way: Container[str]) -> list[str]:
-        """Of where something is mounted, what a trial does not need. on_the_way: all directories above what it reads.
+        """Return the places of mounts that a trial does not need. on_the_way: all directories above what it reads.
 
         Pods, containers and disks come and go, and a mount that is not let go keeps them busy.
         """
@@ -102,7 +102,7 @@ class TrialPlan(NamedTuple):
         return [target for target in others if not any(target == top or is_below(target, top) for top in tops)]
 
     def digest(self, states: Sequence[str]) -> str:
-        """A short text that is the same for the same program, words, configuration and files.
+        """Return a short text that is the same for the same program, words, configuration and files.
 
         states: the paths of what changes with each pod that comes and goes, and does not count.
         """
@@ -111,7 +111,7 @@ class TrialPlan(NamedTuple):
         return hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
 
     def health_address(self) -> tuple[str, int] | None:
-        """Where it says that it is healthy; None for nowhere."""
+        """Return where it says that it is healthy; None for nowhere."""
         port = self.values.get("healthzPort", COMMON_DEFAULTS["healthzPort"])
         if not isinstance(port, int) or not 0 < port < 1 << 16:
             return None
@@ -205,7 +205,8 @@ class PrivateRuntime(NamedTuple):
 
 
 def private_runtime(program: str, kind: str) -> PrivateRuntime:
-    """A runtime that shares nothing with that of the node. Version 2 is what containerd 1.3 to 2.x understand."""
+    """Return a runtime that shares nothing with that of the node. Version 2 is what containerd 1.3 to 2.x
+    understand."""
     config = ROOM + "/runtime.conf"
     text = (_CRIO_CONFIG if kind == CRIO else _CONTAINERD_CONFIG).format(room=ROOM, socket=SOCKET)
     more = ["--config-dir", ""] if kind == CRIO else []
@@ -221,7 +222,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def read_hierarchies(mountinfo: str) -> list[CgroupMount]:
-    """The hierarchies of cgroups at their usual place, each once. Raises UntriedError where there is none."""
+    """Return the hierarchies of cgroups at their usual place, each once. Raises UntriedError where there is none."""
     found: dict[tuple[str, str], CgroupMount] = {}
     for line in mountinfo.splitlines():
         left, _dash, right = line.partition(" - ")
@@ -263,7 +264,7 @@ class Words:
         self._rest = b""
 
     def hear(self, chunk: bytes) -> None:
-        """What it says next."""
+        """Hear what it says next."""
         text = self._rest + chunk
         self.has_started = self.has_started or _STARTED in text
         end = text.rfind(b"\n") + 1
@@ -281,14 +282,14 @@ class Words:
         self._last = last[:_LONGEST] or self._last
 
     def why(self) -> str:
-        """Why it has ended, in its own words; empty where it said nothing."""
+        """Return why it has ended, in its own words; empty where it said nothing."""
         self._take(self._rest + b"\n")
         self._rest = b""
         return words_of(self._fatal or self._error or self._last)
 
 
 def words_of(line: bytes) -> str:
-    """What a line of a kubelet's log says, without time and place, as plain text: a message and its error."""
+    """Return what a line of a kubelet's log says, without time and place, as plain text: a message and its error."""
     text = _HEADER.sub("", line.decode("utf-8", "replace").strip())
     if text.startswith("{"):
         try:
@@ -356,7 +357,7 @@ _UNCONFINED = "unconfined"
 
 
 def told_of(error: OSError, domain: str = "") -> str:
-    """What the system refused to a trial, as the reason why there is none.
+    """Return what the system refused to a trial, as the reason why there is none.
 
     domain: what SELinux or AppArmor holds the trial to, as the kernel says it; empty where nothing does.
     """
@@ -368,7 +369,7 @@ def told_of(error: OSError, domain: str = "") -> str:
 
 
 def why_silent(is_late: bool, number: int, limit: str) -> str:
-    """Why the process of a trial has said nothing.
+    """Return why the process of a trial has said nothing.
 
     is_late: whether its time was over. number: of the signal that has ended it, 0 for none. limit: which it has met.
     """
@@ -382,7 +383,8 @@ def why_silent(is_late: bool, number: int, limit: str) -> str:
 
 
 def kept_free(hard: object, total: int) -> int:
-    """How many bytes of memory a kubelet keeps free with these thresholds of eviction. total: those of the node."""
+    """Return how many bytes of memory a kubelet keeps free with these thresholds of eviction. total: those of the
+    node."""
     given = hard.get(MEMORY_AVAILABLE) if isinstance(hard, Mapping) else None
     text = str(given or EVICTION_HARD[MEMORY_AVAILABLE])
     if text == _NO_THRESHOLD:
@@ -394,7 +396,7 @@ def kept_free(hard: object, total: int) -> int:
 
 
 def memory_for(free: int, kept: int) -> int:
-    """The limit of a trial's memory: what a node has beyond what its kubelet keeps free. Raises UntriedError.
+    """Return the limit of a trial's memory: what a node has beyond what its kubelet keeps free. Raises UntriedError.
 
     free: bytes as the kubelet counts them. kept: bytes; where less is free, it evicts pods.
     """
@@ -405,7 +407,7 @@ def memory_for(free: int, kept: int) -> int:
 
 
 def judge(ending: Ending, own: Iterable[str] = ()) -> TrialVerdict:
-    """Whether the kubelet starts. own: the names of the flags that the trial has added."""
+    """Return whether the kubelet starts. own: the names of the flags that the trial has added."""
     if ending.has_started and ending.status is None:
         return TrialVerdict(None if ending.doubt else True, reason=ending.doubt)
     reason = _why_unsaid(ending, own)
@@ -413,7 +415,8 @@ def judge(ending: Ending, own: Iterable[str] = ()) -> TrialVerdict:
 
 
 def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
-    """Why a trial in which no kubelet has started says nothing of a start; empty where it does: it was refused."""
+    """Return why a trial in which no kubelet has started says nothing of a start; empty where it does: it was
+    refused."""
     status, message = ending.status, ending.message
     denial = next((denial for denial in _DENIALS if denial in message.lower()), "")
     unreached = next((words for words in _UNREACHED if words in message.lower()), "")
@@ -442,7 +445,7 @@ def _why_unsaid(ending: Ending, own: Iterable[str]) -> str:
 
 
 def not_tried(driver: str, has_runtime: bool, is_healthy: bool = True) -> list[str]:
-    """What a real start has beyond the trial. driver: of cgroups, as it is configured."""
+    """Return what a real start has beyond the trial. driver: of cgroups, as it is configured."""
     return [
         *NOT_TRIED,
         *([_NOT_SYSTEMD] if driver == SYSTEMD else []),
@@ -452,5 +455,5 @@ def not_tried(driver: str, has_runtime: bool, is_healthy: bool = True) -> list[s
 
 
 def differs(starts: bool | None, predicted: bool | None) -> bool:
-    """Whether the kubelet has said something else than was predicted."""
+    """Return whether the kubelet has said something else than was predicted."""
     return starts is not None and predicted is not None and starts != predicted

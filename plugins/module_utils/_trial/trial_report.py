@@ -35,7 +35,7 @@ def trial_report(
     program: str | None = None,
     timeout: int = int(PATIENCE),
 ) -> dict[str, Any]:
-    """What the kubelet of a node says of a start, as plain data; see the module kubelet_trial.
+    """Return what the kubelet of a node says of a start, as plain data; see the module kubelet_trial.
 
     wanted: settings, as a change would write them. files: {path: text, None for no file} that are planned beside.
     program: another kubelet. timeout: how many seconds the trial may take. Raises NodeError where there is no kubelet,
@@ -65,7 +65,7 @@ def trial_report(
 
 
 def answer_of(trial: Trial, program: str | None) -> dict[str, Any]:
-    """A trial as plain data, with what a report has of it. program: another kubelet than the node's own."""
+    """Return a trial as plain data, with what a report has of it. program: another kubelet than the node's own."""
     return {
         **trial.to_dict(),
         "program": program,
@@ -90,7 +90,7 @@ def _findings(trial: Trial, program: str | None) -> list[dict[str, str]]:
 
 
 def contents_of(files: Mapping[str, object]) -> dict[str, bytes | None]:
-    """The bytes of planned files. Raises InputError for one that no kubelet has."""
+    """Return the bytes of planned files. Raises InputError for one that no kubelet has."""
     contents: dict[str, bytes | None] = {}
     for path, text in files.items():
         if not posixpath.isabs(path) or posixpath.normpath(path) != path or path == "/":
@@ -121,7 +121,7 @@ def _content(tree: Tree, path: str) -> bytes | None:
 
 
 def _format_of(content: bytes | None) -> int | None:
-    """The format of a checkpoint; None where there is none, and where it is damaged."""
+    """Return the format of a checkpoint; None where there is none, and where it is damaged."""
     try:
         return None if content is None else decode_checkpoint(content).version
     except CheckpointError:

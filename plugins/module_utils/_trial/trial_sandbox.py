@@ -130,7 +130,8 @@ def _writable_mounts() -> list[tuple[str, int]]:
 
 
 def _mounts() -> list[tuple[str, list[str], str]]:
-    """(where, the names of its flags, the kind of file system) of each mount of this process, as they were made."""
+    """Return (where, the names of its flags, the kind of file system) of each mount of this process, as they were
+    made."""
     found = []
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
@@ -215,7 +216,7 @@ def _keep(
     told_from: int,
     ends: tuple[float, float],
 ) -> NoReturn:
-    """The parent of the first process inside, which ends it in time, and ends as that did.
+    """Run as the parent of the first process inside: end it in time, and end as it did.
 
     ends: when the trial ends, and when it is ended.
     """
@@ -241,7 +242,7 @@ def _keep(
 
 
 def _domain() -> str:
-    """What SELinux or AppArmor says that it holds this process to; empty where there is neither."""
+    """Return what SELinux or AppArmor says that it holds this process to; empty where there is neither."""
     with suppress(OSError), open("/proc/self/attr/current", encoding="utf-8", errors="replace") as file:
         return file.read(_LONGEST_DOMAIN).strip("\0\n")
     return ""
@@ -310,14 +311,15 @@ class _Found:
         self._there = {path: self._look(path) for path in self.places}
 
     def missing(self, planned: Mapping[str, object]) -> str:
-        """A path at which a trial does not have the same; empty for none. planned: those at which it needs not."""
+        """Return a path at which a trial does not have the same; empty for none. planned: those at which it needs
+        not."""
         self._number = 0
         return next(
             (path for path, there in self._there.items() if path not in planned and self._look(path) != there), ""
         )
 
     def _look(self, path: str) -> object:
-        """The kind of what is there, None for nothing; of a directory {name: what is there}."""
+        """Return the kind of what is there, None for nothing; of a directory {name: what is there}."""
         self._number += 1
         if self._number > _MOST_READ:
             raise UntriedError("of what the kubelet reads at its start there are more than %d files" % _MOST_READ)
@@ -344,12 +346,12 @@ class _Room:
         self.full: list[str] = []
 
     def cover(self, path: str, size: int = 0) -> None:
-        """An empty directory in memory in place of one, of at least this size."""
+        """Mount an empty directory in memory in place of one, of at least this size."""
         self._covered[path] = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         _mount("none", path, "tmpfs", _NOSUID | _NODEV, "size=%d,mode=755" % max(size, _SMALL))
 
     def cover_as_large(self, path: str) -> None:
-        """An empty directory in memory in place of one, on a file system that looks as large."""
+        """Mount an empty directory in memory in place of one, on a file system that looks as large."""
         path = os.path.realpath(path)
         status = os.statvfs(_nearest(path))
         if _is_full(status):
@@ -358,7 +360,7 @@ class _Room:
         self.cover(path, status.f_frsize * status.f_blocks)
 
     def before(self, path: str) -> str:
-        """Where that is now which was at a path before; the path itself where nothing covers it."""
+        """Return where that is now which was at a path before; the path itself where nothing covers it."""
         above = [place for place in self._covered if path == place or path.startswith(place + "/")]
         if not above:
             return path
@@ -391,7 +393,8 @@ class _Room:
         os.symlink(target, path)
 
     def bring_back(self, path: str, place: str) -> None:
-        """What was at a path before something covered it, read-only. place: where the path led. Nothing is opened."""
+        """Mount what was at a path before something covered it, read-only. place: where the path led. Nothing is
+        opened."""
         before, here = self.before(place), os.path.realpath(path)
         try:
             kind = stat.S_IFMT(os.stat(before).st_mode)
@@ -430,7 +433,7 @@ class _Room:
         os.makedirs(path, exist_ok=True)
 
     def _cover_as_it_is(self, path: str, without: str) -> None:
-        """A directory in memory with all that is in one but a file. Nothing is opened: others may watch that."""
+        """Mount a directory in memory with all that is in one but a file. Nothing is opened: others may watch that."""
         if path == "/":
             raise UntriedError("there is no directory for what is planned")
         self.cover(path)
@@ -457,7 +460,7 @@ class _Room:
             _mount("/dev/null", os.path.realpath(path), "", _BIND)
 
     def why_short(self) -> str:
-        """Where in the trial's own file systems nothing more can be written; empty for nowhere."""
+        """Return where in the trial's own file systems nothing more can be written; empty for nowhere."""
         full = [path for path in self._covered if _is_full(os.statvfs(path))]
         return "the trial has its files in memory, and no room is left there in %s" % full[0] if full else ""
 
@@ -475,14 +478,14 @@ def _make_parents(path: str) -> None:
 
 
 def _nearest(path: str) -> str:
-    """The directory, or the one above it that is there."""
+    """Return the directory, or the one above it that is there."""
     while not os.path.isdir(path):
         path = os.path.dirname(path)
     return path
 
 
 def _is_full(status: os.statvfs_result) -> bool:
-    """Whether a file system has hardly any room left. Some do not count their files."""
+    """Return whether a file system has hardly any room left. Some do not count their files."""
     return status.f_frsize * status.f_bfree < _LEAST_LEFT or 0 <= status.f_ffree < _FEWEST_LEFT <= status.f_files
 
 
@@ -561,7 +564,7 @@ def _mount_devices(room: _Room) -> None:
 
 
 def _mount_proc() -> None:
-    """Processes of the namespace, and of the kernel nothing that can be written.
+    """Mount /proc: processes of the namespace, and of the kernel nothing that can be written.
 
     Of what a kubelet sets, files that hold what the kernel has take the writes.
     """
@@ -584,7 +587,7 @@ def _mount_proc() -> None:
 
 
 def _mount_cgroups(plan: TrialPlan) -> None:
-    """Those of the trial, as the topmost ones; the links among the hierarchies of v1 as they were."""
+    """Mount the cgroups of the trial, as the topmost ones; the links among the hierarchies of v1 as they were."""
     links = [(entry.name, os.readlink(entry.path)) for entry in os.scandir(_CGROUPS) if entry.is_symlink()]
     # With v2, too: the kernel mounts no file system where it is mounted already (EBUSY).
     _mount("none", _CGROUPS, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=1m,mode=755")
@@ -618,7 +621,7 @@ _DEVICE_SOCKET = KUBELET_ROOT + "/device-plugins/kubelet.sock"
 
 
 def _inside(plan: TrialPlan, cgroups: TrialCgroups, lifeline: int, end: float) -> Ending:
-    """The first process inside: all others end with it. end: of the trial, by the monotonic clock."""
+    """Return the first process inside: all others end with it. end: of the trial, by the monotonic clock."""
     _die_with(lifeline)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -671,7 +674,7 @@ def _drop(capabilities: Sequence[int]) -> None:
 
 
 def _is_bounded_by(capability: int) -> bool:
-    """Whether what is started could have this capability."""
+    """Return whether what is started could have this capability."""
     try:
         _call("prctl", "PR_CAPBSET_READ", _PR_CAPBSET_READ, capability, 0, 0, 0)
     except OSError:  # it is 1, which _call() takes for a failure
@@ -781,7 +784,7 @@ _NO_ROOM = "it starts where it has room for its files, and the file system of %s
 
 
 def _started(runtime: PrivateRuntime | None) -> tuple[_Process | None, str]:
-    """The process of a private runtime, and why there is none."""
+    """Return the process of a private runtime, and why there is none."""
     if runtime is None:
         return None, ""
     try:
@@ -794,7 +797,7 @@ _NOT_READY = "the private one did not start: %s"
 
 
 def _why_ended(runtime: _Process | None, fault: str) -> str:
-    """Why a private runtime that was ready is not there any more; empty where it is, and where it never was."""
+    """Return why a private runtime that was ready is not there any more; empty where it is, and where it never was."""
     if runtime is None or fault:
         return ""
     runtime.goes_on()
@@ -802,7 +805,7 @@ def _why_ended(runtime: _Process | None, fault: str) -> str:
 
 
 def _version_of(program: str, deadline: float) -> str:
-    """What the kubelet says of its version. Raises UntriedError where it does not."""
+    """Return what the kubelet says of its version. Raises UntriedError where it does not."""
     process = _Process([program, "--version"])
     while process.goes_on() and time.monotonic() < deadline:
         pass
@@ -816,7 +819,7 @@ def _version_of(program: str, deadline: float) -> str:
 
 
 def _why_not_ready(runtime: _Process, deadline: float) -> str:
-    """Why a private runtime does not answer; empty where it does."""
+    """Return why a private runtime does not answer; empty where it does."""
     while time.monotonic() < deadline and runtime.goes_on():
         with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
             client.settimeout(_LOOK)
@@ -826,7 +829,7 @@ def _why_not_ready(runtime: _Process, deadline: float) -> str:
 
 
 def _listen() -> socket.socket:
-    """A stand-in for a runtime, by which is seen when the kubelet asks one."""
+    """Return a stand-in for a runtime, by which is seen when the kubelet asks one."""
     with about(SOCKET):
         listener = socket.socket(socket.AF_UNIX)
         with suppress(FileNotFoundError):
@@ -837,7 +840,8 @@ def _listen() -> socket.socket:
 
 
 def _is_settled(plan: TrialPlan, deadline: float) -> bool:
-    """Whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is wanted."""
+    """Return whether the kubelet says that it is healthy, and the CPU manager has its state, of the policy that is
+    wanted."""
     # No reader of ours: what would be imported for it now may be covered. In newer formats it is in a text.
     policy = '"policyName":"%s"' % plan.values.get("cpuManagerPolicy", COMMON_DEFAULTS["cpuManagerPolicy"])
     if policy not in (_state_of(plan) or "").replace("\\", ""):
@@ -847,7 +851,7 @@ def _is_settled(plan: TrialPlan, deadline: float) -> bool:
 
 
 def _state_of(plan: TrialPlan) -> str | None:
-    """What the CPU manager has written, or has found."""
+    """Return what the CPU manager has written, or has found."""
     path = os.path.join(plan.root, CHECKPOINT_NAME)
     with suppress(OSError, ValueError), open(path, "rb", opener=_open_at_once) as file:
         return file.read(LARGEST_OF_KUBELET).decode("utf-8")

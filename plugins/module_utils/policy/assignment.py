@@ -81,7 +81,7 @@ def take_packed_mask(
 
 
 def require(topology: CPUTopology, available: int, count: int) -> int:
-    """Those of the available CPUs that exist. Raises TakeError when these are too few."""
+    """Return those of the available CPUs that exist. Raises TakeError when these are too few."""
     free = available & topology.cpus
     if count > count_bits(free):
         raise TakeError(
@@ -108,14 +108,14 @@ class Numbering(NamedTuple):
         return taken | self.single_cpus(self.first_threads, free & ~taken, need) if need else taken
 
     def fully_free(self, free: int) -> int:
-        """The cores of which all CPUs are free, as the mask of their first threads."""
+        """Return the cores of which all CPUs are free, as the mask of their first threads."""
         cores = self.first_threads & free
         for offset in self.offsets[1:]:
             cores &= free >> offset
         return cores
 
     def single_cpus(self, cores: int, free: int, need: int) -> int:
-        """So many of the free CPUs of these cores, or all; first of the cores that have the fewest of them."""
+        """Return so many of the free CPUs of these cores, or all; first of the cores that have the fewest of them."""
         taken = 0
         for number, alike in self.by_free_cpus(cores, free):
             used_up = lowest_bits(alike, need // number)
@@ -131,7 +131,8 @@ class Numbering(NamedTuple):
         return taken
 
     def by_free_cpus(self, cores: int, free: int) -> Iterator[tuple[int, int]]:
-        """(number of free CPUs from 1 on, those of the cores that have so many); cores are masks of first threads."""
+        """Yield (number of free CPUs from 1 on, those of the cores that have so many); cores are masks of first
+        threads."""
         if len(self.offsets) == 2:  # as mostly, and quicker
             first, second = cores & free, cores & free >> self.offsets[1]
             yield 1, first ^ second
@@ -148,7 +149,7 @@ class Numbering(NamedTuple):
 
 @lru_cache(maxsize=4)
 def numbering_of(topology: CPUTopology) -> Numbering | None:
-    """None where it is not the same in all cores, or a core is in more than one NUMA node or socket."""
+    """Return None where it is not the same in all cores, or a core is in more than one NUMA node or socket."""
     masks = topology.cores.values()
     cores = {mask // (mask & -mask) for mask in masks}
     if len(cores) != 1 or not topology.regular:
@@ -186,7 +187,8 @@ class Take:
         return [node for _free, socket, _mask in self.sorted_sockets() for node in self._sorted(inside[socket])]
 
     def freest_numa_node(self) -> Element:
-        """The first of sorted_numa_nodes() that has the most free CPUs; mostly these need not be sorted for it."""
+        """Return the first of sorted_numa_nodes() that has the most free CPUs; mostly these need not be sorted for
+        it."""
         free, masks = self.free, self.topology.numa_nodes
         free_cpus = [count_bits(free & mask) for mask in masks.values()]
         most = max(free_cpus)
@@ -216,7 +218,7 @@ class Take:
         return [cache for _free, node, _mask in self.sorted_numa_nodes() for cache in self._sorted(inside[node])]
 
     def _groups_of_cores(self) -> list[Element]:
-        """The sockets or NUMA nodes by which cores are listed, in order."""
+        """Return the sockets or NUMA nodes by which cores are listed, in order."""
         return self.sorted_sockets() if self.numa_first else self.sorted_numa_nodes()
 
     def _sorted_cores(self) -> list[Element]:
@@ -224,7 +226,7 @@ class Take:
         return [core for _free, number, _mask in self._groups_of_cores() for core in self._sorted(inside[number])]
 
     def _of_each_group(self, cores: int) -> Iterable[int]:
-        """Those of these cores that are in each group of cores, the groups in order."""
+        """Return those of these cores that are in each group of cores, the groups in order."""
         return [cores & mask for _free, _number, mask in self._groups_of_cores()]
 
     def _sorted(self, masks: Iterable[tuple[int, int]]) -> list[Element]:
@@ -473,7 +475,7 @@ class _Distribution:
         return True
 
     def _best_givers(self, nodes: Sequence[Element], before: int) -> tuple[float, Sequence[Element]]:
-        """The sum of the squares when the best of these nodes have given the remainder, and which these are."""
+        """Return the sum of the squares when the best of these nodes have given the remainder, and which these are."""
         share, group_size, groups = self.share, self.group_size, self.remainder // self.group_size
         able = [node for node in nodes if node[0] - share >= group_size]
         left = [free - share for free, _number, _mask in able]
@@ -500,7 +502,7 @@ class _Distribution:
         return least, _as_kept(kept, able)
 
     def _given(self, givers: Sequence[Element], left: Sequence[int]) -> list[int]:
-        """How many CPUs of the remainder each of them gives, when they have so many left."""
+        """Return how many CPUs of the remainder each of them gives, when they have so many left."""
         numbers = [number for _free, number, _mask in givers]
         after = dict(zip(numbers, left))
         for _free, number, _mask in _round_robin(givers, after, self.remainder, self.group_size):
@@ -508,7 +510,7 @@ class _Distribution:
         return [before - after[number] for number, before in zip(numbers, left)]
 
     def _gain(self, left: int, given: int) -> int:
-        """By how much the sum of the squares grows when a node with so many CPUs left gives some."""
+        """Return by how much the sum of the squares grows when a node with so many CPUs left gives some."""
         return 1000 * given * (1000 * (given - 2 * left) + 2 * self.mean)
 
     def _deviation(self, squares: float) -> int:
@@ -527,7 +529,7 @@ class _Distribution:
 
 
 def _same_rounded(nodes: int, most: int) -> bool:
-    """False where different choices of nodes without a remainder differ when rounded, too: see _Distribution.
+    """Return False where different choices of nodes without a remainder differ when rounded, too: see _Distribution.
 
     `nodes` is how many are listed at most, `most` how many CPUs are free in one at most.
     """
@@ -543,7 +545,7 @@ def _result(take: Take) -> int:
 
 
 def _with_most_free(nodes: Sequence[Element], size: int) -> Sequence[Element]:
-    """The first combination of `size` nodes of those with the most free CPUs in all."""
+    """Return the first combination of `size` nodes of those with the most free CPUs in all."""
     least = sorted(map(_free_cpus, nodes))[-size]
     spare = size - sum([free > least for free, _number, _mask in nodes])
     chosen = []
@@ -575,7 +577,7 @@ def _take_in(take: Take, node: Element, count: int, strategy: str) -> None:
 def _round_robin(
     nodes: Sequence[Element], left: Mapping[int, int], remainder: int, group_size: int
 ) -> Iterator[Element]:
-    """The nodes in turn, those that have a group left; the caller takes the group from `left`, {node: CPUs}."""
+    """Yield the nodes in turn, those that have a group left; the caller takes the group from `left`, {node: CPUs}."""
     while remainder > 0:
         before = remainder
         for node in nodes:
@@ -591,13 +593,13 @@ def _round_robin(
 
 
 def _half_up(number: float) -> int:
-    """The nearest whole number, half away from zero, for what is not negative."""
+    """Return the nearest whole number, half away from zero, for what is not negative."""
     whole = int(number)
     return whole + (number - whole >= 0.5)
 
 
 def _as_kept(subset: Sequence[Element], items: Sequence[Element], stopped: bool = False) -> Sequence[Element]:
-    """What a subset that the kubelet chose holds when it comes to use it.
+    """Return what a subset that the kubelet chose holds when it comes to use it.
 
     The kubelet makes all subsets of `items`, in lexicographic order of position, by appending to Go slices, and keeps
     the best without a copy. An array gets new room when it holds 0, 1, 2, 4, 8, ... items; subsets that are the same
@@ -644,12 +646,12 @@ def take_distributed(
 
 
 def take(topology: CPUTopology, available: CPUSet, count: int, options: StaticOptions, exact: bool = EXACT) -> CPUSet:
-    """The static policy's take with its options. Raises TakeError, and with EXACT EndlessDistributionError."""
+    """Return the static policy's take with its options. Raises TakeError, and with EXACT EndlessDistributionError."""
     return CPUSet.from_mask(take_mask(topology, available.mask, count, options, exact))
 
 
 def take_mask(topology: CPUTopology, available: int, count: int, options: StaticOptions, exact: bool = EXACT) -> int:
-    """take() with masks for sets of CPUs."""
+    """Do what take() does, with masks for sets of CPUs."""
     strategy = SPREAD if options.distribute_cpus_across_cores else PACKED
     prefer_uncore = options.prefer_align_cpus_by_uncorecache
     if options.distribute_cpus_across_numa:

@@ -55,7 +55,8 @@ class DeviceManager(HintProvider):
     def __init__(
         self, devices: Mapping[str, Collection[Device]], nodes: Sequence[int], owned: Iterable[Owned] = ()
     ) -> None:
-        """devices: the healthy ones of each resource; nodes: the ids of all NUMA nodes; owned: what is taken."""
+        """Make the device manager. devices: the healthy ones of each resource; nodes: the ids of all NUMA nodes;
+        owned: what is taken."""
         self.devices = {
             resource: {device.name: device.nodes for device in group} for resource, group in devices.items()
         }
@@ -86,7 +87,7 @@ class DeviceManager(HintProvider):
             self.entries.pop(pod_uid, None)
 
     def free(self, resource: str) -> list[Device]:
-        """The devices that no container has."""
+        """Return the devices that no container has."""
         taken = {
             name
             for containers in self.entries.values()
@@ -98,7 +99,8 @@ class DeviceManager(HintProvider):
     # --- giving ----------------------------------------------------------------------------------
 
     def allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
-        """What a container is given before one of its resources runs short stays its own until its pod is gone."""
+        """Allocate devices to a container. What it is given before one of its resources runs short stays its own
+        until its pod is gone."""
         reusable = self.reusable.get(pod.uid, {})
         self.reusable = {pod.uid: reusable}
         member = next(member for member in pod.containers if member.name == container)
@@ -143,7 +145,8 @@ class DeviceManager(HintProvider):
         self._own(pod.uid, container, resource, set(taking.taken))
 
     def _by_affinity(self, resource: str, free: Sequence[Device], affinity: int | None) -> list[list[Device]]:
-        """Those in the affinity come first; of the others a plugin may choose before those come that have nodes."""
+        """Return those in the affinity come first; of the others a plugin may choose before those come that have
+        nodes."""
         if affinity is None or not self._has_nodes(resource):
             return [list(free)]
         aligned = [device for device in free if device.nodes & affinity]
@@ -156,7 +159,7 @@ class DeviceManager(HintProvider):
         return self.entries.get(pod_uid, {}).get(container, {})
 
     def _requests(self, member: Container) -> dict[str, int]:
-        """How many devices of each resource that is known; a plugin's cannot be given in parts."""
+        """Return how many devices of each resource that is known; a plugin's cannot be given in parts."""
         limits = member.limits.items()
         return {name: -(-amount // _MILLI) for name, amount in sorted(limits) if amount and name in self.devices}
 
@@ -170,7 +173,8 @@ class DeviceManager(HintProvider):
         }
 
     def requested(self, pod: Pod, container: str) -> dict[str, int]:
-        """How many devices of each known resource a container asks for, or with "" the pod as a whole at once."""
+        """Return how many devices of each known resource a container asks for, or with "" the pod as a whole at
+        once."""
         requests = {member.name: self._requests(member) for member in pod.containers}
         if container:
             return requests[container]
@@ -197,7 +201,7 @@ class DeviceManager(HintProvider):
         return self._masks_with(resource, (masks[name] for name in free), (masks[name] for name in again), count)
 
     def _masks_with(self, resource: str, free: Iterable[int], again: Iterable[int], count: int) -> list[Hint]:
-        """The sets of NUMA nodes that touch enough devices, and all those that are taken over."""
+        """Return the sets of NUMA nodes that touch enough devices, and all those that are taken over."""
         fewest, found = len(self._nodes), []
         # How many are of which nodes: there may be thousands of devices, and they are of few sets of nodes.
         everywhere, taken_over = Counter(self.devices[resource].values()), Counter(again)
@@ -216,7 +220,7 @@ class DeviceManager(HintProvider):
 
 
 def _touched(devices: Mapping[int, int], mask: int) -> int:
-    """Of how many devices a set of NUMA nodes has one. devices: {their mask: how many}."""
+    """Return of how many devices a set of NUMA nodes has one. devices: {their mask: how many}."""
     return sum(number for nodes, number in devices.items() if nodes & mask)
 
 

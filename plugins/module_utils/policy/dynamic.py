@@ -71,7 +71,7 @@ class Near(NamedTuple):
     whole_cores: bool
 
     def unit_to_add(self, held: int, free: int, most: int) -> int:
-        """The mask of the next unit, of at most so many of the free CPUs; 0 where there is none.
+        """Return the mask of the next unit, of at most so many of the free CPUs; 0 where there is none.
 
         1. In the NUMA nodes that the set is in; in others only if these have none, the nearest first.
         2. A thread of a core that it has a part of, then a core that is free as a whole, then any.
@@ -92,7 +92,7 @@ class Near(NamedTuple):
         return 0
 
     def unit_to_take(self, admitted: int, given: int) -> int:
-        """The mask of the next unit of the CPUs that were added to a first set; 0 where there is none.
+        """Return the mask of the next unit of the CPUs that were added to a first set; 0 where there is none.
 
         1. In the NUMA node that is farthest from the first set.
         2. Of a core that has no CPU of the first set, and as few others as possible.
@@ -118,7 +118,7 @@ class Near(NamedTuple):
         return [node for node in self.topology.numa_nodes if numbers >> node & 1]
 
     def _way(self, own: int, node: int) -> tuple[int, bool, int]:
-        """How far a NUMA node is from others."""
+        """Return how far a NUMA node is from others."""
         topology = self.topology
         rows = [self.distances.get(number, {}).get(node, 0) for number in self._nodes(own)]
         sockets = groups_of(topology.sockets, mask_of(topology.numa_nodes, own))
@@ -146,12 +146,12 @@ class Near(NamedTuple):
 
 
 def groups_of(groups: Mapping[int, int], mask: int) -> int:
-    """Which groups of CPUs, such as NUMA nodes, a mask touches: a mask of their ids."""
+    """Return which groups of CPUs, such as NUMA nodes, a mask touches: a mask of their ids."""
     return sum(1 << number for number, cpus in groups.items() if cpus & mask)
 
 
 def mask_of(groups: Mapping[int, int], numbers: int) -> int:
-    """The CPUs of the groups whose ids are the bits of `numbers`."""
+    """Return the CPUs of the groups whose ids are the bits of `numbers`."""
     mask = 0
     for number in iterate_bits(numbers):
         mask |= groups[number]
@@ -197,7 +197,7 @@ class Pass:
         self.shrunk: set[Key] = set()
 
     def _keep(self, key: Key, held: Held, count: int) -> None:
-        """What a container has, but for CPUs that were switched off or reserved since."""
+        """Take up what a container has, but for CPUs that were switched off or reserved since."""
         cpus = held.cpus & self.given
         if not cpus:
             return
@@ -222,11 +222,11 @@ class Pass:
         return mask
 
     def _size_to_come(self) -> int:
-        """How many CPUs the shared pool has once all is done that is announced and claimed."""
+        """Return how many CPUs the shared pool has once all is done that is announced and claimed."""
         return count_bits((self.pool | self._leaving()) & ~self.claimed)
 
     def _kept(self) -> int:
-        """How many CPUs the shared pool is to have, so that it keeps its floor and is not pressed soon."""
+        """Return how many CPUs the shared pool is to have, so that it keeps its floor and is not pressed soon."""
         return max(self.rules.floor, _rounded_up(self.use.shared / _CONTENT))
 
     def _grown(self) -> int:
@@ -259,7 +259,7 @@ class Pass:
                 self._take_back(floor - self._size_to_come())
 
     def _is_worth_waiting(self, left: int) -> bool:
-        """Whether the shared pool would be pressed with so many CPUs left, and others give some back soon.
+        """Return whether the shared pool would be pressed with so many CPUs left, and others give some back soon.
 
         A container that starts has less to lose than those that run.
         """
@@ -270,7 +270,7 @@ class Pass:
         return bool(self._leaving() & ~self.claimed)
 
     def _first_set(self, held: Held, missing: int, free: int, leaving: int) -> int:
-        """The CPUs to complete a first set with; 0 where there never are as many, as things are.
+        """Return the CPUs to complete a first set with; 0 where there never are as many, as things are.
 
         Those that can be had sooner, if they are in no more NUMA nodes than all that could be had.
         """
@@ -309,7 +309,8 @@ class Pass:
     # --- shrinking -------------------------------------------------------------------------------
 
     def _giveable(self, key: Key) -> int:
-        """What can be announced to leave: what has settled. One announcement at a time, so that each has its delay."""
+        """Return what can be announced to leave: what has settled. One announcement at a time, so that each has its
+        delay."""
         held = self.held[key]
         return held.grown & ~self.unsettled if not held.leaving or key in self.announced else 0
 
@@ -340,7 +341,7 @@ class Pass:
         return self.near.unit_to_take(self.held[key].admitted, self._giveable(key))
 
     def _is_idle(self, key: Key) -> bool:
-        """Whether it would not be busy with a unit less."""
+        """Return whether it would not be busy with a unit less."""
         per_unit = self.rules.topology.cpus_per_core if self.near.whole_cores else 1
         kept = count_bits(self.held[key].cpus & ~self.held[key].leaving) - per_unit
         return self.use.containers.get(key, 0.0) < _BUSY * kept
@@ -366,7 +367,7 @@ class Pass:
         self._take_back((self._kept() if is_pressed else self.rules.floor) - size)
 
     def level(self) -> None:
-        """Where nothing is free for a busy container: have one give a unit that is idle, or has grown by two more."""
+        """Have a container that is idle, or has grown by two more, give a unit where nothing is free for a busy one."""
         hungry = self._hungry()
         if self.claimed or not hungry or (count_bits(self.pool) > self._kept() and self.pool & self.given):
             return
@@ -393,7 +394,7 @@ class Pass:
     # --- growing ---------------------------------------------------------------------------------
 
     def _hungry(self) -> list[Key]:
-        """The elastic containers that are busy and may have more, those first that have grown least."""
+        """Return the elastic containers that are busy and may have more, those first that have grown least."""
         found = []
         for key, container in self.wanted.items():
             held = self.held.get(key)
@@ -412,12 +413,12 @@ class Pass:
         return mask
 
     def _soon(self) -> int:
-        """How many CPUs another container could be given within the delay."""
+        """Return how many CPUs another container could be given within the delay."""
         settled = self._grown() & ~self.unsettled
         return count_bits(self.pool) - self.rules.floor + count_bits(settled)
 
     def _largest(self) -> int:
-        """How many CPUs another container may request: as many as the largest of those that have theirs."""
+        """Return how many CPUs another container may request: as many as the largest of those that have theirs."""
         return max((count_bits(held.admitted) for held in self.held.values()), default=0)
 
     def grow(self) -> None:
@@ -451,7 +452,7 @@ class Pass:
     # --- the answer ------------------------------------------------------------------------------
 
     def state(self) -> DynamicState:
-        """The promise."""
+        """Return the promise."""
         moved = self._moved()
         changed = {at: mask & ~moved for at, mask in self.changed.items()}
         changed[self.now] |= moved
@@ -476,7 +477,7 @@ class Decision(NamedTuple):
 
 
 def first_state(rules: DynamicRules) -> DynamicState:
-    """That of a node without containers."""
+    """Return that of a node without containers."""
     return DynamicState(rules.topology.cpus)
 
 
@@ -488,7 +489,7 @@ def decide(
     now: float,
     answered: AbstractSet[Key] = frozenset(),
 ) -> Decision:
-    """One pass.
+    """Return one pass.
 
     containers: those that are on the node, in the order in which they came. now: seconds of the clock of all passes.
     answered: containers that have left already what was announced to leave. Raises InputError.
@@ -520,7 +521,7 @@ class DynamicPolicy(StaticPolicy):
         self.shared_minimum = rules.shared_minimum
 
     def _take(self, state: RunningState, count: int, affinity: int | None, reusable: int) -> int:
-        """A pass keeps a container waiting whose first set the shared pool cannot spare."""
+        """Return a pass keeps a container waiting whose first set the shared pool cannot spare."""
         mask = super()._take(state, count, affinity, reusable)
         if count_bits((state.default | self._reserved) & ~mask) < self.rules.floor:
             raise AllocationError(
@@ -537,5 +538,5 @@ class DynamicPolicy(StaticPolicy):
         now: float,
         answered: AbstractSet[Key] = frozenset(),
     ) -> Decision:
-        """One pass, see decide()."""
+        """Return one pass, see decide()."""
         return decide(self.rules, tuple(containers), use, former, now, answered)

@@ -72,7 +72,7 @@ def parse_range(text: object) -> ElasticRange:
 
 
 def elastic_containers(pod: Pod, annotations: Mapping[str, object], minor: int) -> Elastic:
-    """The elastic containers of a pod: those with exclusive CPUs that request the lower end of its range.
+    """Return the elastic containers of a pod: those with exclusive CPUs that request the lower end of its range.
 
     annotations: metadata.annotations of the pod. minor: the kubelet's minor version, which decides on exclusive CPUs.
     """
@@ -128,14 +128,14 @@ class DynamicState(NamedTuple):
     changed: Mapping[float, int] = {}
 
     def exclusive(self) -> int:
-        """The mask of all CPUs that some container has to itself."""
+        """Return the mask of all CPUs that some container has to itself."""
         mask = 0
         for held in self.containers.values():
             mask |= held.cpus
         return mask
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a checkpoint; from_dict() reads it back."""
+        """Return plain data for a checkpoint; from_dict() reads it back."""
         return {
             "version": VERSION,
             "policy": "dynamic",
@@ -155,8 +155,8 @@ class DynamicState(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "") -> DynamicState:
-        """The state that to_dict() described. Raises InputError about `where` for all else, also for CPUs that two
-        containers have, or a container and the shared pool."""
+        """Return the state that to_dict() described. Raises InputError about `where` for all else, also for CPUs
+        that two containers have, or a container and the shared pool."""
         try:
             if data["version"] != VERSION or data["policy"] != "dynamic":
                 raise InputError("version %r of policy %r is not known" % (data["version"], data["policy"]))
@@ -234,7 +234,7 @@ class DynamicRules(NamedTuple):
     distances: Mapping[int, Mapping[int, int]] = {}
 
     def checked(self, reserved: str = "reserved_system_cpus") -> DynamicRules:
-        """The rules themselves. Raises InputError where they cannot be kept.
+        """Return the rules themselves. Raises InputError where they cannot be kept.
 
         reserved: the option by which CPUs are reserved.
         """
@@ -315,7 +315,7 @@ class Move(NamedTuple):
     until: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for people."""
+        """Return plain data, for people."""
         pod, container = self.key or ("", "")
         data = {"what": self.what, "pod": pod, "container": container, "cpus": str(CPUSet.from_mask(self.cpus))}
         return data if self.until is None else {**data, "until": self.until}
@@ -340,7 +340,7 @@ class KernelView(NamedTuple):
 
 
 def view_of(state: DynamicState) -> KernelView:
-    """What there is after all that a state has promised so far is done."""
+    """Return what there is after all that a state has promised so far is done."""
     return KernelView(
         state.shared,
         {key: held.cpus for key, held in state.containers.items()},
@@ -349,7 +349,7 @@ def view_of(state: DynamicState) -> KernelView:
 
 
 def moves_between(view: KernelView, state: DynamicState) -> list[Move]:
-    """The steps from what there is to what was promised, in order.
+    """Return the steps from what there is to what was promised, in order.
 
     view: after a pass that was killed, whatever that has left, without the kernel's sets of containers that ended.
     """

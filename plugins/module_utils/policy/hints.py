@@ -63,7 +63,7 @@ class HintProvider:
     is_first = False
 
     def hints(self, pod: Pod, container: str) -> Mapping[str, list[Hint] | None] | None:
-        """{resource: the NUMA nodes that could serve a container, or with "" the pod as a whole}.
+        """Return {resource: the NUMA nodes that could serve a container, or with "" the pod as a whole}.
 
         None, of all or of a resource, or a resource that is not named: no preference; empty: it cannot be served.
         """
@@ -79,7 +79,7 @@ class HintProvider:
             self.allocate(pod, container.name, affinity)
 
     def owners(self) -> Mapping[str, Collection[str]]:
-        """{pod UID: the containers that have something}."""
+        """Return {pod UID: the containers that have something}."""
         raise NotImplementedError
 
     def remove(self, pod_uid: str, container: str) -> None:
@@ -92,7 +92,7 @@ _ANYWHERE = [Hint(None, True)]
 
 
 def numa_masks(nodes: Sequence[int]) -> list[int]:
-    """The masks of all sets of these NUMA nodes, small sets first, then by id."""
+    """Return the masks of all sets of these NUMA nodes, small sets first, then by id."""
     ids = sorted(nodes)
     return [sum(1 << node for node in subset) for size in range(1, len(ids) + 1) for subset in combinations(ids, size)]
 
@@ -112,7 +112,8 @@ class TopologyManager:
         options: Mapping[str, str] | None = None,
         distances: Mapping[int, Mapping[int, int]] | None = None,
     ) -> None:
-        """`nodes` are the ids of all NUMA nodes, also those without CPUs. Raises KubeletError."""
+        """Make the topology manager. `nodes` are the ids of all NUMA nodes, also those without CPUs. Raises
+        KubeletError."""
         if policy not in POLICIES:
             raise KubeletError('unknown policy: "%s"' % policy)
         if scope not in SCOPES:
@@ -145,7 +146,7 @@ class TopologyManager:
             raise KubeletError("cannot discover NUMA topology: error getting NUMA distances from cadvisor")
 
     def merge(self, providers: Sequence[list[Hint] | None]) -> tuple[Hint, bool]:
-        """The affinity that serves the hints of all resources best, and whether the pod is admitted with it.
+        """Return the affinity that serves the hints of all resources best, and whether the pod is admitted with it.
 
         Each of `providers` has the hints of one resource. Their order does not count: the kubelet goes through all
         choices of one hint of each, and what it takes for better is an order without circles.
@@ -159,8 +160,8 @@ class TopologyManager:
         return best, self.policy == BEST_EFFORT or best.preferred
 
     def not_aligned(self, providers: Mapping[str, list[Hint] | None]) -> tuple[str, ...]:
-        """Which resources keep a pod from being admitted: all that cannot be aligned by themselves, else the first of
-        the fewest that cannot be together."""
+        """Return which resources keep a pod from being admitted: all that cannot be aligned by themselves, else the
+        first of the fewest that cannot be together."""
         alone = tuple(name for name, hints in providers.items() if not self.merge([hints])[1])
         together = (
             names
@@ -189,7 +190,7 @@ class TopologyManager:
         return Hint(self._narrowest([mask for mask in common if count_bits(mask) == size]), False)
 
     def _preferred(self, lists: Sequence[list[Hint]]) -> list[int]:
-        """What all resources prefer, each the same mask or any."""
+        """Return what all resources prefer, each the same mask or any."""
         masks: set[int | None] = {None}
         for hints in lists:
             own = {mask for mask, is_preferred in hints if is_preferred}
@@ -201,7 +202,7 @@ class TopologyManager:
         return [mask for mask in found if mask]
 
     def _common(self, lists: Sequence[list[Hint]]) -> list[int]:
-        """All masks that a choice of one hint of each list has in common, of at least one node."""
+        """Return all masks that a choice of one hint of each list has in common, of at least one node."""
         sets = [{self.default_mask & (-1 if mask is None else mask) for mask, _preferred in hints} for hints in lists]
         if len(sets) <= 1:
             return [mask for mask in (sets or [{self.default_mask}])[0] if mask]
@@ -233,7 +234,7 @@ class TopologyManager:
         return min(narrow)
 
     def _distance(self, mask: int) -> float:
-        """The average distance of all ordered pairs of nodes, of each to itself included."""
+        """Return the average distance of all ordered pairs of nodes, of each to itself included."""
         nodes = list(iterate_bits(mask))
         total = sum(self.distances[first][second] for first in nodes for second in nodes)
         return total / len(nodes) ** 2

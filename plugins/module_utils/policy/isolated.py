@@ -58,7 +58,7 @@ class IsolatedPolicy(StaticPolicy):
         self.summary = PolicySummary(reserved, topology.physical_cpus(reserved), isolated)
 
     def start(self, state: RunningState) -> None:
-        """Raises StateError where the state is that of other CPUs."""
+        """Raise StateError where the state is that of other CPUs."""
         if not state.default and not state.assignments:
             state.set_default(self.shared.mask)
         found = state.snapshot()
@@ -89,7 +89,7 @@ class IsolatedPolicy(StaticPolicy):
         return super().pod_hints(self._free(state), pod)
 
     def _free(self, state: RunningState) -> RunningState:
-        """The state's assignments, with the free isolated CPUs in the place of the shared pool."""
+        """Return the state's assignments, with the free isolated CPUs in the place of the shared pool."""
         free = RunningState()
         free.assignments = state.assignments
         free.default = self.isolated.mask & ~state.snapshot().exclusive_cpus().mask
@@ -112,18 +112,19 @@ class StaticWithIsolated(NamedTuple):
     strict: bool
 
     def is_harmless(self) -> bool:
-        """Whether exclusive CPUs are isolated, and isolated ones are shared only until a container has them."""
+        """Return whether exclusive CPUs are isolated, and isolated ones are shared only until a container has them."""
         return not self.reserved and not self.not_isolated and not self.strict
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**{name: str(value) for name, value in self._asdict().items()}, "strict": self.strict}
 
 
 def static_with_isolated(
     topology: CPUTopology, reserved: CPUSet, isolated: CPUSet, strict_reservation: bool = False
 ) -> StaticWithIsolated:
-    """What-if for a node whose kubelet has the static policy: its shared pool is what no container has to itself.
+    """Return what would be on a node whose kubelet has the static policy: its shared pool is what no container has to
+    itself.
 
     No reservation keeps isolated CPUs out of it before a container has them; the policy isolated does. With
     strict-cpu-reservation the pool has no reserved CPUs, so that the right reservation leaves it only isolated ones.
@@ -145,12 +146,12 @@ def static_with_isolated(
 
 
 def first_isolated_state(policy: IsolatedPolicy) -> DynamicState:
-    """That of a node without containers."""
+    """Return that of a node without containers."""
     return DynamicState(policy.shared.mask)
 
 
 def decide_isolated(policy: IsolatedPolicy, containers: Sequence[WantedContainer], former: DynamicState) -> Decision:
-    """One pass over the containers that are on the node, in the order in which they came.
+    """Return one pass over the containers that are on the node, in the order in which they came.
 
     Who has a set keeps it, unless a CPU of it is not isolated any more.
     """

@@ -32,11 +32,11 @@ class PodSizes(NamedTuple):
     refused: CPUSet
 
     def admits(self, cpus: int) -> bool:
-        """Whether a container of so many CPUs is admitted."""
+        """Return whether a container of so many CPUs is admitted."""
         return cpus <= self.largest and cpus not in self.refused
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return {"cpus": self.largest, "refused": str(self.refused)}
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class PodSizes(NamedTuple):
 def largest_pods(
     topology: CPUTopology, reserved: CPUSet, options: StaticOptions, policies: Iterable[str] = POLICIES
 ) -> dict[str, PodSizes]:
-    """{policy of the topology manager: the sizes that it admits}, with the static policy and one container.
+    """Return {policy of the topology manager: the sizes that it admits}, with the static policy and one container.
 
     With full-pcpus-only, a number that is no multiple of a core is not listed as refused. A policy that would have to
     go through too many sets of NUMA nodes is left out.
@@ -76,7 +76,8 @@ def largest_pods(
 def lost_owners(
     assignments: Mapping[str, Mapping[str, CPUSet]], sizes: PodSizes, is_pod_scope: bool
 ) -> Sequence[tuple[str, int]]:
-    """[(`pod UID` or `pod UID, container NAME`, CPUs)] of those that have CPUs and would not be admitted again."""
+    """Return [(`pod UID` or `pod UID, container NAME`, CPUs)] of those that have CPUs and would not be admitted
+    again."""
     found = []
     for uid, containers in sorted(assignments.items()):
         counts = {"%s, container %s" % (uid, name): len(cpus) for name, cpus in sorted(containers.items())}

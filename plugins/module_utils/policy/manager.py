@@ -72,7 +72,7 @@ class CPUManager:
         self.is_ready = True
 
     def add(self, pod: Pod) -> Admission:
-        """A pod arrives: it is admitted with its CPUs, or refused."""
+        """Return a pod arrives: it is admitted with its CPUs, or refused."""
         if pod.uid in self.active:
             raise InputError("its UID %s is on the node already" % pod.uid, where="pod %s" % pod.name)
         self.active[pod.uid] = pod
@@ -129,7 +129,7 @@ class CPUManager:
         return Admission(True, "", "", affinity, tuple(asked))
 
     def is_whole(self, pod: Pod) -> bool:
-        """Whether managers give to the pod as a whole, and divide that among its containers."""
+        """Return whether managers give to the pod as a whole, and divide that among its containers."""
         return self.topology_manager.policy != NONE and self.topology_manager.scope == POD and pod.is_divided
 
     def _allocate(self, pod: Pod, container: str, affinity: Hint) -> None:
@@ -147,13 +147,13 @@ class CPUManager:
                 provider.allocate_pod(pod, affinity)
 
     def remove(self, pod_uid: str, container: str) -> None:
-        """A container is removed. (In the kubelet nothing else but a stale pod frees CPUs.)"""
+        """Remove a container. (In the kubelet nothing else but a stale pod frees CPUs.)"""
         self.policy.remove(self.state, pod_uid, container)
         for provider in self.others:
             provider.remove(pod_uid, container)
 
     def delete(self, pod_uid: str) -> None:
-        """A pod is gone; its CPUs are free when the kubelet next looks."""
+        """Forget a pod that is gone; its CPUs are free when the kubelet next looks."""
         self.active.pop(pod_uid, None)
 
     def remove_stale(self) -> None:
@@ -175,12 +175,12 @@ class CPUManager:
         return stale
 
     def cpus_of(self, pod_uid: str, container: str) -> CPUSet:
-        """The CPUs that a container runs on: its own, or the shared pool."""
+        """Return the CPUs that a container runs on: its own, or the shared pool."""
         mask = self.state.get(pod_uid, container)
         return CPUSet.from_mask(self.state.default if mask is None else mask)
 
     def checkpoint(self) -> bytes:
-        """The file that the kubelet writes."""
+        """Return the file that the kubelet writes."""
         return write_checkpoint(self.policy.name, self.state.snapshot(), self.kind)
 
 

@@ -33,12 +33,13 @@ Sizes = Mapping[str, int]
 
 
 def is_memory(resource: str) -> bool:
-    """Whether the memory manager looks at a resource."""
+    """Return whether the memory manager looks at a resource."""
     return resource == MEMORY or resource.startswith(_HUGE_PAGES)
 
 
 def has_own_memory(pod: Pod, minor: int) -> bool:
-    """Whether the policy Static of the kubelet 1.`minor` serves the pod. A Guaranteed one always asks for memory."""
+    """Return whether the policy Static of the kubelet 1.`minor` serves the pod. A Guaranteed one always asks for
+    memory."""
     return pod.qos(minor) == GUARANTEED and not pod.has_pod_level_resources(minor)
 
 
@@ -50,7 +51,8 @@ class StaticMemory(HintProvider):
     """
 
     def __init__(self, config: MemoryConfig, state: MemoryState | None = None) -> None:
-        """`state` is one that the kubelet accepts; without one, no memory is given. config.machine has to be known.
+        """Make the policy. `state` is one that the kubelet accepts; without one, no memory is given. config.machine has
+        to be known.
 
         Raises KubeletError where the kubelet would not start.
         """
@@ -76,7 +78,7 @@ class StaticMemory(HintProvider):
         return self.entries
 
     def state(self) -> bytes:
-        """The file that the kubelet writes."""
+        """Return the file that the kubelet writes."""
         pods = {uid: {"memoryBlocks": blocks} for uid, blocks in self.pods.items()}
         return write_memory(self.config, self.machine, pods, self.entries)
 
@@ -130,7 +132,7 @@ class StaticMemory(HintProvider):
         self.entries[pod.uid] = {name: _blocks(nodes, sizes) for name, sizes in parts.items()}
 
     def _mask_for(self, pod: Pod, requests: Sizes, affinity: Hint) -> int:
-        """The nodes that a container gets its memory from. Raises AllocationError."""
+        """Return the nodes that a container gets its memory from. Raises AllocationError."""
         best = affinity
         if best.mask is None:
             hints = self._hints_for(pod, requests)
@@ -190,7 +192,7 @@ class StaticMemory(HintProvider):
             sizes[block["type"]] = after
 
     def _keeps(self, pod: Pod) -> bool:
-        """Whether the pod has memory as a whole, and this is looked for."""
+        """Return whether the pod has memory as a whole, and this is looked for."""
         return self.config.minor >= KEEPS_PODS_SINCE and pod.uid in self.pods
 
     def remove(self, pod_uid: str, container: str) -> None:
@@ -236,7 +238,7 @@ class StaticMemory(HintProvider):
         return dict.fromkeys(sorted(requests, key=lambda kind: kind != MEMORY), found) if found else {}
 
     def _hints_for(self, pod: Pod, requests: Sizes) -> list[Hint]:
-        """The groups of nodes that have enough; of all kinds of memory the same ones."""
+        """Return the groups of nodes that have enough; of all kinds of memory the same ones."""
         if not requests:
             return []
         fewest, found = len(self.machine), []
@@ -255,13 +257,14 @@ class StaticMemory(HintProvider):
         return [Hint(mask, count_bits(mask) == fewest) for mask in found]
 
     def _is_mixed(self, nodes: Sequence[int]) -> bool:
-        """Whether a node of a group serves alone, or with others than these."""
+        """Return whether a node of a group serves alone, or with others than these."""
         return len(nodes) > 1 and any(
             self.machine[node]["numberOfAssignments"] and sorted(self.machine[node]["cells"]) != nodes for node in nodes
         )
 
     def _sum(self, nodes: Sequence[int], kind: str, name: str) -> int:
-        """Of pages of a size that a node does not have it has none; a kubelet that is asked for them panics."""
+        """Return the sum over the nodes. A node without pages of a size has none of them; a kubelet that is asked
+        for them panics."""
         tables = (self.machine[node]["memoryMap"].get(kind) for node in nodes)
         return sum(table[name] for table in tables if table is not None)
 
@@ -280,7 +283,7 @@ def _blocks(nodes: Sequence[int], sizes: Sizes) -> list[dict[str, Any]]:
 
 
 def _requests(amounts: Resources) -> dict[str, int]:
-    """Raises AllocationError for a part of a byte, which the API accepts."""
+    """Raise AllocationError for a part of a byte, which the API accepts."""
     found = {}
     for kind, amount in amounts.items():
         if is_memory(kind):
@@ -291,7 +294,7 @@ def _requests(amounts: Resources) -> dict[str, int]:
 
 
 def requested_memory(pod: Pod, container: str) -> dict[str, int]:
-    """{kind of memory: bytes} that a container asks for, or with "" the pod as a whole at once.
+    """Return {kind of memory: bytes} that a container asks for, or with "" the pod as a whole at once.
 
     Of a pod only what its app containers ask for counts, or what it asks for as a whole, where it is divided: then a
     container that shares this asks for nothing. Raises AllocationError for a part of a byte.
@@ -309,7 +312,8 @@ def requested_memory(pod: Pod, container: str) -> dict[str, int]:
 
 
 def _again(blocks: Sequence[Mapping[str, Any]], requests: Sizes) -> dict[str, list[Hint] | None] | None:
-    """The hints of a container that has its memory already: those nodes, or no preference where it asks for more."""
+    """Return the hints of a container that has its memory already: those nodes, or no preference where it asks for
+    more."""
     if {block["type"]: block["size"] for block in blocks} != dict(requests) or len(blocks) != len(requests):
         return None
     return {block["type"]: [Hint(_mask(block["numaAffinity"]), True)] for block in blocks}

@@ -35,7 +35,7 @@ class Harm(NamedTuple):
     check: str = _INEFFECTIVE
 
     def to_note(self, begin: str = "") -> Note:
-        """What a report says of it, behind this beginning."""
+        """Return what a report says of it, behind this beginning."""
         return Note(self.check, "%s%s: %s; %s" % (begin, self.where, self.cause, self.remedy))
 
 
@@ -48,7 +48,7 @@ def option_harms(
     all_nodes: int,
     has_memory_manager: bool,
 ) -> Iterator[Harm]:
-    """What is wrong with options of the static policy and of the topology manager, whose policy is `manager`.
+    """Yield what is wrong with options of the static policy and of the topology manager, whose policy is `manager`.
 
     all_nodes: how many NUMA nodes there are, with those that have no CPUs. has_memory_manager: with the policy Static.
     """
@@ -97,7 +97,7 @@ def option_harms(
 
 
 def admission_harm(manager: str, nodes: int, nodes_with_cpus: int, has_memory_manager: bool) -> Harm | None:
-    """What comes of so many NUMA nodes with the topology manager's policy `manager`."""
+    """Return what comes of so many NUMA nodes with the topology manager's policy `manager`."""
     has_hints = manager != NONE
     # Without hints, the memory manager goes through the sets itself (getDefaultHint).
     if nodes <= MOST_NUMA_NODES or not (has_hints or has_memory_manager):
@@ -119,19 +119,19 @@ def admission_harm(manager: str, nodes: int, nodes_with_cpus: int, has_memory_ma
 def scattered_notes(
     options: StaticOptions, topology: Topology, state: State, pod_names: Mapping[str, str]
 ) -> list[Note]:
-    """Notes on scattered CPUs. pod_names: {pod UID: its name}, of those that are known."""
+    """Return notes on scattered CPUs. pod_names: {pod UID: its name}, of those that are known."""
     return [Note(_INEFFECTIVE, text) for text in scattered(options, topology, _named_owners(state, pod_names))]
 
 
 def _named_owners(state: State, pod_names: Mapping[str, str]) -> Iterator[tuple[str, CPUSet]]:
-    """Who has exclusive CPUs, by the name for a message."""
+    """Yield who has exclusive CPUs, by the name for a message."""
     for uid, container, cpus in state.owners():
         pod = "pod %s" % pod_names.get(uid, uid)
         yield ("%s, container %s" % (pod, container) if container else pod), cpus
 
 
 def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[str, CPUSet]]) -> Iterator[str]:
-    """What is to be said of owners that have CPUs of more sockets or L3 caches than an option is to give them.
+    """Yield what is to be said of owners that have CPUs of more sockets or L3 caches than an option is to give them.
 
     sets: (the owner as it is to be named, its CPUs).
     """
@@ -155,7 +155,8 @@ def scattered(options: StaticOptions, topology: Topology, sets: Iterable[tuple[s
 
 
 def stranded(options: StaticOptions, topology: Topology, free: CPUSet, reserved: CPUSet) -> CPUSet:
-    """The free CPUs that no container can get for itself, though the scheduler counts them: with full-pcpus-only.
+    """Return the free CPUs that no container can get for itself, though the scheduler counts them: with
+    full-pcpus-only.
 
     These are the other threads of reserved CPUs. Of the rest a container gets as many as some cores have, so that a few
     may be left: then of the cores that are taken in part. The kubelet counts, and does not look whether they are whole.
@@ -171,7 +172,7 @@ def stranded(options: StaticOptions, topology: Topology, free: CPUSet, reserved:
 
 
 def fewest(sizes: Iterable[int], count: int) -> int:
-    """How many groups of these sizes can hold so many CPUs, were they empty; all where they cannot."""
+    """Return how many groups of these sizes can hold so many CPUs, were they empty; all where they cannot."""
     number = 0
     for size in sorted(sizes, reverse=True):
         if count <= 0:

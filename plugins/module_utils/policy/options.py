@@ -107,12 +107,13 @@ def _check_available(name: str, minor: int, alpha_enabled: bool, beta_enabled: b
 
 
 def option_gate(name: str, minor: int) -> str | None:
-    """The feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
+    """Return the feature gate that an option needs in Kubernetes 1.`minor`; None for none, or no such option."""
     return _gate(OPTION_SINCE.get(name), minor, ALPHA_GATE, BETA_GATE)
 
 
 def manager_option_gate(name: str, minor: int) -> str | None:
-    """The feature gate that an option of the topology manager needs in 1.`minor`; None for none, or no such option."""
+    """Return the feature gate that an option of the topology manager needs in 1.`minor`; None for none, or no such
+    option."""
     return _gate(MANAGER_SINCE.get(name), minor, MANAGER_ALPHA_GATE, MANAGER_BETA_GATE)
 
 
@@ -141,7 +142,7 @@ def check_machine(options: StaticOptions, topology: CPUTopology, topology_manage
 
 
 def bad_boolean(name: str, text: str) -> KubeletError:
-    """What is said of an option's value that is no boolean."""
+    """Return what is said of an option's value that is no boolean."""
     return KubeletError(
         'bad value for option "%s": strconv.ParseBool: parsing "%s": invalid syntax' % (name, text),
         'write "true" or "false"',
@@ -149,5 +150,5 @@ def bad_boolean(name: str, text: str) -> KubeletError:
 
 
 def texts_of_options(options: Mapping[str, object]) -> dict[str, str]:
-    """Policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
+    """Return policy options as the kubelet wants them, as texts: a YAML true is as good as "true"."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

@@ -25,7 +25,7 @@ UNLIMITED = -1
 
 
 def isolation_levels(pod: Pod, owners: Collection[str], minor: int) -> dict[str, str]:
-    """{container: whose CPUs it runs on}. owners: the containers that have CPUs in the state."""
+    """Return {container: whose CPUs it runs on}. owners: the containers that have CPUs in the state."""
     counts = pod.exclusive_counts(minor)
     return {
         name: HOST if name not in owners else WHOLE_POD if pod.is_divided and not count else CONTAINER
@@ -34,7 +34,8 @@ def isolation_levels(pod: Pod, owners: Collection[str], minor: int) -> dict[str,
 
 
 def is_pod_unlimited(pod: Pod, levels: Collection[str]) -> bool:
-    """Whether the cgroup of the pod has no quota: of one that is divided all containers have to have their own CPUs."""
+    """Return whether the cgroup of the pod has no quota: of one that is divided all containers have to have their
+    own CPUs."""
     return all(level == CONTAINER for level in levels) if pod.is_divided else CONTAINER in levels
 
 

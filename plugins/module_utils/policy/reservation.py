@@ -30,7 +30,7 @@ MILLI = 1000
 def kubelet_reservation(
     topology: CPUTopology, millicores: int, options: StaticOptions, reserved_system_cpus: CPUSet = CPUSet()
 ) -> CPUSet:
-    """The CPUs that the static policy reserves at start.
+    """Return the CPUs that the static policy reserves at start.
 
     `millicores` is kubeReserved.cpu + systemReserved.cpu, which a non-empty `reserved_system_cpus` replaces.
     Raises KubeletError where it would not start.
@@ -66,7 +66,7 @@ def kubelet_reservation(
 
 
 def named_cpus(value: object) -> CPUSet:
-    """The CPUs that the option reserved_system_cpus names. Raises InputError."""
+    """Return the CPUs that the option reserved_system_cpus names. Raises InputError."""
     check_is_text(value)
     try:
         return CPUSet.parse_plain(str(value))
@@ -88,7 +88,8 @@ def check_is_text(value: object) -> None:
 
 
 def split_cores(reserved: CPUSet, others: CPUSet, whole_cores_only: bool, is_wanted: bool = False) -> str:
-    """What is to be said of a reservation whose cores have `others`, too. whole_cores_only: with full-pcpus-only."""
+    """Return what is to be said of a reservation whose cores have `others`, too. whole_cores_only: with
+    full-pcpus-only."""
     split, get, can = ("would split", "would get", "could") if is_wanted else ("splits", "get", "can")
     if not whole_cores_only:
         return "reservation %s %s cores: pods %s their other threads, CPUs %s" % (reserved, split, get, others)
@@ -118,7 +119,8 @@ class CurveStep(NamedTuple):
 
 
 def count_by_curve(cpus: int, steps: Sequence[CurveStep]) -> int:
-    """How many of `cpus` CPUs a curve reserves, rounded up. Raises InputError for a curve that makes no sense."""
+    """Return how many of `cpus` CPUs a curve reserves, rounded up. Raises InputError for a curve that makes no
+    sense."""
     millionths, left = 0, cpus
     for number, step in enumerate(steps, 1):
         where = "step %d of the curve" % number
@@ -208,19 +210,19 @@ class _Planner:
             self.nodes = [_Node([core for node in self.nodes for core in node.cores])]
 
     def can_give(self, count: int) -> bool:
-        """Whether `count` CPUs can be had in whole cores."""
+        """Return whether `count` CPUs can be had in whole cores."""
         if len(self.nodes) == 1:
             return bool(self.nodes[0].sums >> count & 1)
         return next(self._plans(count), None) is not None
 
     def cores_of(self, count: int) -> CPUSet:
-        """The whole cores that make up a `count` that can be given."""
+        """Return the whole cores that make up a `count` that can be given."""
         if len(self.nodes) == 1:
             return self.nodes[0].first_cores(count)
         return self._take_quotas(count, *next(self._plans(count)))
 
     def _plans(self, count: int) -> Iterator[tuple[list[int], int, list[list[int]]]]:
-        """The quotas that give `count`, those of the fewest cores first."""
+        """Yield the quotas that give `count`, those of the fewest cores first."""
         sizes = [size for node in self.nodes for size in node.by_size]
         most_cores = min(count // min(sizes), sum(len(node.cores) for node in self.nodes))
         for number in range(-(-count // max(sizes)), most_cores + 1):
@@ -229,7 +231,7 @@ class _Planner:
                 yield floors, extras, sums
 
     def _quotas(self, number: int) -> tuple[list[int], int, list[list[int]]]:
-        """How `number` cores are levelled out: (cores that each node gives, how many nodes give one more, sums).
+        """Return how `number` cores are levelled out: (cores that each node gives, how many nodes give one more, sums).
 
         sums[i][e] are the CPU counts, as bits, that the nodes from the i-th on can give with e of them giving one more.
         """
@@ -263,7 +265,7 @@ class _Planner:
         return reserved
 
     def core_to_split(self, reserved: CPUSet, threads: int) -> CPUSet:
-        """The next core with more than `threads` threads, of the NUMA node that gave the fewest."""
+        """Return the next core with more than `threads` threads, of the NUMA node that gave the fewest."""
         by_given = sorted(self.nodes, key=lambda node: sum(core <= reserved for core in node.cores))
         for node in by_given:
             for core in node.cores:
@@ -286,7 +288,7 @@ class _Node:
             self.sums |= self.sums << len(core)
 
     def first_cores(self, count: int) -> CPUSet:
-        """`count` CPUs of whole cores, the first ones that allow it."""
+        """Return `count` CPUs of whole cores, the first ones that allow it."""
         tails = [1]
         for core in reversed(self.cores):
             tails.append(tails[-1] | tails[-1] << len(core))
@@ -300,14 +302,14 @@ class _Node:
         return reserved
 
     def sums_of(self, number: int) -> int:
-        """The CPU counts, as bits, that exactly `number` whole cores can give."""
+        """Return the CPU counts, as bits, that exactly `number` whole cores can give."""
         sums = 0
         for split in self._splits(number):
             sums |= 1 << sum(size * cores for size, cores in split.items())
         return sums
 
     def cores_of(self, number: int, count: int) -> CPUSet:
-        """`count` CPUs of exactly `number` cores, the first of each size."""
+        """Return `count` CPUs of exactly `number` cores, the first of each size."""
         for split in self._splits(number):
             if sum(size * cores for size, cores in split.items()) == count:
                 chosen = CPUSet()
@@ -318,7 +320,7 @@ class _Node:
         raise InputError("%s cannot be had of %s" % (counted(count, "CPU"), counted(number, "core")))
 
     def _splits(self, number: int) -> Iterator[dict[int, int]]:
-        """The ways to take `number` cores: {threads of a core: how many such cores}."""
+        """Yield the ways to take `number` cores: {threads of a core: how many such cores}."""
         sizes = sorted(self.by_size, reverse=True)
 
         def split(at: int, left: int) -> Iterator[dict[int, int]]:
@@ -334,7 +336,7 @@ class _Node:
 
 
 def _by_numa_node(topology: Topology, cores: Sequence[CPUSet], near: int | None) -> Iterator[list[CPUSet]]:
-    """The cores of each NUMA node, nearest node first, cores of one L3 cache together."""
+    """Yield the cores of each NUMA node, nearest node first, cores of one L3 cache together."""
     if near is not None and near not in {node.id for node in topology.numa_nodes}:
         raise InputError(
             "NUMA node %d does not exist" % near,
@@ -357,7 +359,7 @@ def _by_numa_node(topology: Topology, cores: Sequence[CPUSet], near: int | None)
 
 
 def _add_sums(first: int, second: int) -> int:
-    """All sums of a number of the one set and a number of the other, sets as bits."""
+    """Return all sums of a number of the one set and a number of the other, sets as bits."""
     sums = 0
     for number in iterate_bits(second):
         sums |= first << number

@@ -54,7 +54,7 @@ class RunningState:
         self.stored = True
 
     def get(self, pod_uid: str, container: str) -> int | None:
-        """The mask that a container has for itself; None when it has none."""
+        """Return the mask that a container has for itself; None when it has none."""
         containers = self.assignments.get(pod_uid)
         return None if containers is None else containers.get(container)
 
@@ -77,7 +77,7 @@ class RunningState:
         self.stored = True
 
     def snapshot(self) -> State:
-        """The state as a value."""
+        """Return the state as a value."""
         assignments = {
             pod: {container: CPUSet.from_mask(mask) for container, mask in containers.items()}
             for pod, containers in self.assignments.items()
@@ -170,11 +170,11 @@ class Policy:
         raise NotImplementedError
 
     def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
-        """The NUMA nodes that could serve a container. None: no preference; empty: it cannot be served."""
+        """Return the NUMA nodes that could serve a container. None: no preference; empty: it cannot be served."""
         raise NotImplementedError
 
     def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
-        """The NUMA nodes that could serve a pod as a whole. None: no preference; empty: it cannot be served."""
+        """Return the NUMA nodes that could serve a pod as a whole. None: no preference; empty: it cannot be served."""
         raise NotImplementedError
 
 
@@ -187,20 +187,20 @@ class NonePolicy(Policy):
     name = "none"
 
     def start(self, state: RunningState) -> None:
-        """Accepts every state."""
+        """Accept every state."""
 
     def allocate(self, state: RunningState, pod: Pod, container: str, affinity: int | None) -> None:
-        """Gives nothing."""
+        """Give the container nothing."""
 
     def remove(self, state: RunningState, pod_uid: str, container: str) -> None:
-        """Takes nothing."""
+        """Take nothing from the container."""
 
     def hints(self, state: RunningState, pod: Pod, container: str) -> list[Hint] | None:
-        """No preference."""
+        """Return no preference."""
         return None
 
     def pod_hints(self, state: RunningState, pod: Pod) -> list[Hint] | None:
-        """No preference."""
+        """Return no preference."""
         return None
 
 
@@ -213,7 +213,7 @@ def new_static_policy(
     minor: int,
     exact: bool = EXACT,
 ) -> StaticPolicy:
-    """The policy as a kubelet makes it at its start. Raises KubeletError where it would not."""
+    """Return the policy as a kubelet makes it at its start. Raises KubeletError where it would not."""
     check_machine(options, topology, topology_manager_policy)
     reserved = kubelet_reservation(topology, millicores, options, reserved_system_cpus)
     unknown = reserved - topology.all_cpus()
@@ -287,14 +287,15 @@ class StaticPolicy(Policy):
                 state.set(pod.uid, container, own)
 
     def _kept(self, state: RunningState, pod: Pod) -> int:
-        """What a pod keeps that has CPUs as a whole and is admitted anew; 0 where it is given others."""
+        """Return what a pod keeps that has CPUs as a whole and is admitted anew; 0 where it is given others."""
         return state.pods.get(pod.uid, 0) if self.minor >= KEEPS_PODS_SINCE else 0
 
     def _check_pool(self, pod: Pod, budget: int) -> None:
         check_pool(pod, budget, {name: count for name, count in self._exclusive_counts(pod).items() if count})
 
     def _divided(self, pod: Pod, mask: int, counts: Mapping[str, int]) -> dict[str, int]:
-        """{container: its part of the pod's CPUs}. Neither whole cores nor NUMA nodes are looked at within a pod."""
+        """Return {container: its part of the pod's CPUs}. Neither whole cores nor NUMA nodes are looked at within a
+        pod."""
         parts: dict[str, int] = {}
         # What is left by sidecars and app containers; init containers before these have it once more.
         pool = mask
@@ -360,7 +361,7 @@ class StaticPolicy(Policy):
         state.set_default(state.default | mask)
 
     def _exclusive_counts(self, pod: Pod) -> dict[str, int]:
-        """How many CPUs each container is to have; remembered, because all containers of a pod come in turn."""
+        """Return how many CPUs each container is to have; remembered, because all containers of a pod come in turn."""
         counted, counts = self._counts
         if counted is not pod:
             counts = pod.exclusive_counts(self.minor)

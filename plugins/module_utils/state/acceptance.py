@@ -47,7 +47,7 @@ class StateError(Exception):
 
 
 def first_state(config: CPUManagerConfig) -> State:
-    """The state that the kubelet writes when there was none."""
+    """Return the state that the kubelet writes when there was none."""
     if config.policy_name != STATIC:
         return State(CPUSet(), {})
     return State(pooled_cpus(config, config.is_partitioned), {})
@@ -93,7 +93,7 @@ def restore_state(
     pod_level: bool = False,
     container_ids: ContainerIDs | None = None,
 ) -> State:
-    """What the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
+    """Return what the kubelet 1.`minor` restores of a checkpoint; see read_checkpoint(). Raises CheckpointError."""
     from .checkpoint import read_checkpoint
     from .formats import CheckpointError
 
@@ -118,7 +118,7 @@ def check_checkpoint(content: bytes, config: CPUManagerConfig, container_ids: Co
 
 
 def pooled_cpus(config: CPUManagerConfig, is_strict: bool = False) -> CPUSet:
-    """The CPUs that shared pool and assignments must cover together. is_strict: whatever the option says."""
+    """Return the CPUs that shared pool and assignments must cover together. is_strict: whatever the option says."""
     return config.all_cpus - config.reserved if config.strict_reservation or is_strict else config.all_cpus
 
 
@@ -155,7 +155,7 @@ class Judgement(NamedTuple):
     unread: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         state = self.state
         return {
             "verdict": self.verdict,
@@ -170,14 +170,15 @@ class Judgement(NamedTuple):
         }
 
     def to_text(self) -> str:
-        """What the checkpoint says as lines of CPU sets, to compare one with another; empty when there is none."""
+        """Return what the checkpoint says as lines of CPU sets, to compare one with another; empty when there is
+        none."""
         if self.verdict == ABSENT:
             return ""
         return "policy: %s\n%s" % (self.policy_name, "" if self.state is None else self.state.to_text())
 
 
 def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -> Judgement:
-    """What a checkpoint says, whether or not a kubelet would accept it.
+    """Return what a checkpoint says, whether or not a kubelet would accept it.
 
     A container of which only the id is known is shown as container "?" of a pod with that id.
     """
@@ -203,7 +204,7 @@ def readable(content: bytes | None, container_ids: ContainerIDs | None = None) -
 
 
 def judge(content: bytes | None, config: CPUManagerConfig, container_ids: ContainerIDs | None = None) -> Judgement:
-    """Would a kubelet with this configuration start with this checkpoint?"""
+    """Judge whether a kubelet with this configuration would start with this checkpoint."""
     said = readable(content, container_ids)
     if content is None:
         return said

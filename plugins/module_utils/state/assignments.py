@@ -26,7 +26,8 @@ class State(NamedTuple):
     pod_assignments: Mapping[str, CPUSet] = MappingProxyType({})
 
     def to_text(self) -> str:
-        """One line for the shared pool and each container with exclusive CPUs, to compare one state with another."""
+        """Return one line for the shared pool and each container with exclusive CPUs, to compare one state with
+        another."""
         lines = ["default CPU set: %s" % self.default_cpu_set]
         lines += ["pod %s: %s" % item for item in sorted(self.pod_assignments.items())]
         for pod, containers in sorted(self.assignments.items()):
@@ -36,7 +37,7 @@ class State(NamedTuple):
     def owners(
         self, running: Mapping[str, Collection[str]] = MappingProxyType({})
     ) -> Iterator[tuple[str, str, CPUSet]]:
-        """(pod UID, container, CPUs) of all that have CPUs to themselves, sorted.
+        """Yield (pod UID, container, CPUs) of all that have CPUs to themselves, sorted.
 
         Several containers that share CPUs of their pod are one, as "a, b"; the container is empty for what a whole pod
         has and none of its containers. running: {pod UID: its containers that run}; an init container that has ended
@@ -56,7 +57,7 @@ class State(NamedTuple):
                 yield pod, "", left
 
     def exclusive_cpus(self) -> CPUSet:
-        """All CPUs that some container or pod has to itself."""
+        """Return all CPUs that some container or pod has to itself."""
         mask = 0
         for containers in self.assignments.values():
             for cpus in containers.values():
@@ -67,7 +68,7 @@ class State(NamedTuple):
 
 
 def assignments_text(assignments: Assignments) -> dict[str, dict[str, str]]:
-    """Exclusive CPUs as plain data: {pod UID: {container: CPUs}}."""
+    """Return exclusive CPUs as plain data: {pod UID: {container: CPUs}}."""
     return {
         pod: {container: str(cpus) for container, cpus in sorted(containers.items())}
         for pod, containers in sorted(assignments.items())

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def restore_error(cause: object, path: str) -> str:
-    """What the kubelet says, as a whole, when it cannot restore its state from the file."""
+    """Return what the kubelet says, as a whole, when it cannot restore its state from the file."""
     return (
         "could not restore state from checkpoint: %s, please drain this node and delete the CPU manager checkpoint"
         " file %s before restarting Kubelet" % (cause, quote(path))
@@ -69,7 +69,7 @@ def decode_checkpoint(content: bytes) -> Checkpoint:
 
 
 def decoded_or_none(content: bytes | None) -> Checkpoint | None:
-    """A checkpoint as decode_checkpoint() reads it; None where there is none, or none that can be read."""
+    """Return a checkpoint as decode_checkpoint() reads it; None where there is none, or none that can be read."""
     try:
         return None if content is None else decode_checkpoint(content)
     except CheckpointError:
@@ -77,7 +77,8 @@ def decoded_or_none(content: bytes | None) -> Checkpoint | None:
 
 
 def other_members(content: bytes | None) -> list[tuple[str, object]]:
-    """The members of the text of a format 4 that are not known here, such as a newer kubelet's: [(name, value)]."""
+    """Return the members of the text of a format 4 that are not known here, such as a newer kubelet's: [(name,
+    value)]."""
     checkpoint = decoded_or_none(content)
     if checkpoint is None:
         return []
@@ -85,7 +86,7 @@ def other_members(content: bytes | None) -> list[tuple[str, object]]:
 
 
 def _read_plain(content: bytes) -> Format2 | None:
-    """A checkpoint as kubelets write it, which no kubelet reads in two ways; None where that is not sure.
+    """Return a checkpoint as kubelets write it, which no kubelet reads in two ways; None where that is not sure.
 
     A format 2, which every kubelet since 1.18 reads as that, or a format 4 without CPUs of whole pods.
     """
@@ -122,7 +123,8 @@ def _read_plain_text(outer: Format2, text: object, number: object) -> Format4 | 
 
 
 def _plain_members(data: dict[str, Any]) -> Format2 | None:
-    """A format 2 of these members, whatever its checksum; None unless each of them has the type that Go wants."""
+    """Return a format 2 of these members, whatever its checksum; None unless each of them has the type that Go
+    wants."""
     if not data.keys() <= {"policyName", "defaultCpuSet", "entries", "checksum"}:
         return None
     checkpoint = Format2()
@@ -137,7 +139,7 @@ def _plain_members(data: dict[str, Any]) -> Format2 | None:
 
 
 def unique_members(members: list[tuple[str, Any]]) -> dict[str, object]:
-    """The members of a JSON object. Raises ValueError for a key that is there twice."""
+    """Return the members of a JSON object. Raises ValueError for a key that is there twice."""
     found = dict(members)
     if len(found) < len(members):
         raise ValueError("a key is there twice")

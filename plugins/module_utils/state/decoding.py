@@ -44,7 +44,7 @@ class _Reader1:
         self.struct = struct
 
     def fields(self) -> dict[str, Callable[[object, str], None]]:
-        """What reads each member of the JSON object, by name."""
+        """Return what reads each member of the JSON object, by name."""
         return {
             "policyName": self._read_policy_name,
             "defaultCpuSet": self._read_default_cpu_set,
@@ -59,7 +59,7 @@ class _Reader1:
             raise error
 
     def _read(self, data: object) -> CheckpointError | None:
-        """As Go: reads on behind most of what has the wrong type, and reports the first."""
+        """Decode as Go, which reads on behind most of what has the wrong type, and reports the first."""
         if data is None:
             return None
         if not isinstance(data, Object):
@@ -80,7 +80,7 @@ class _Reader1:
         return first_error
 
     def _keep(self, key: str, value: object) -> None:
-        """What becomes of a member that is not known: nothing."""
+        """Ignore a member that is not known."""
 
     def _read_policy_name(self, value: object, where: str) -> None:
         self.checkpoint.policy_name = _text(value, self.checkpoint.policy_name, where)
@@ -112,7 +112,7 @@ class _Reader3(_Reader2):
     _pod_bits = 0
 
     def fields(self) -> dict[str, Callable[[object, str], None]]:
-        """What reads each member of the JSON object, by name."""
+        """Return what reads each member of the JSON object, by name."""
         return {**super().fields(), "podEntries": self._read_pod_entries}
 
     def _read_pod_entries(self, value: object, where: str) -> None:
@@ -149,7 +149,7 @@ class _DataReader(_Reader3):
     """Of what is in the text of format 4, whose sum stands beside it."""
 
     def fields(self) -> dict[str, Callable[[object, str], None]]:
-        """What reads each member of the JSON object, by name."""
+        """Return what reads each member of the JSON object, by name."""
         fields = super().fields()
         del fields["checksum"]
         return fields
@@ -160,7 +160,7 @@ class _DataReader(_Reader3):
 
 class _Reader4(_Reader1):
     def fields(self) -> dict[str, Callable[[object, str], None]]:
-        """What reads each member of the JSON object, by name."""
+        """Return what reads each member of the JSON object, by name."""
         outer = _Reader2(self.checkpoint.outer, self.struct).fields()
         # Those of format 2 are, in Go, a struct in the struct.
         own = {"data": self._read_data, "dataChecksum": self._read_data_checksum}
@@ -238,7 +238,7 @@ def read_exactly(content: bytes, minor: int, pod_level: bool, container_ids: Con
 
 
 def _with_left_over(checkpoint: Checkpoint, left_over: Checkpoint | None) -> Checkpoint:
-    """The kubelet 1.36 takes what it reads as format 2 over into what it could not accept as format 3.
+    """Return the kubelet 1.36 takes what it reads as format 2 over into what it could not accept as format 3.
 
     So the CPUs of whole pods survive in a format 3 without the right checksum that may be read as format 2.
     """
@@ -251,7 +251,7 @@ def _with_left_over(checkpoint: Checkpoint, left_over: Checkpoint | None) -> Che
 
 
 def _sums_its_name(kind: type[Format1], pod_level: bool) -> bool:
-    """Whether a kubelet takes a sum with the format's own name for right, too."""
+    """Return whether a kubelet takes a sum with the format's own name for right, too."""
     return kind is Format3 or (kind is Format2 and not pod_level)
 
 
@@ -286,7 +286,7 @@ def decode(content: bytes) -> Checkpoint:
 
 
 def _decode_4(data: object) -> Format4 | None:
-    """What a format 4 says, as far as it can be believed; None for a file that no kubelet takes for one."""
+    """Return what a format 4 says, as far as it can be believed; None for a file that no kubelet takes for one."""
     checkpoint = Format4()
     reader = _Reader4(checkpoint, checkpoint.struct)
     outer_error = reader.read_outer(data)
@@ -337,7 +337,7 @@ def _checksum(value: object, before: int, where: str) -> int:
 
 
 def _mapping(value: object, before: dict[str, Any] | None, where: str, wanted: str) -> dict[str, Any] | None:
-    """What becomes of a map before the members of an object are added to it: null makes it nil."""
+    """Return what becomes of a map before the members of an object are added to it: null makes it nil."""
     if value is None:
         return None
     if not isinstance(value, Object):

@@ -70,7 +70,8 @@ class Format1:
             raise CheckpointError(CORRUPTED)
 
     def right_checksum(self, struct: str = STRUCT) -> int:
-        """The sum over the text that Go's spew makes of the struct, its checksum 0 and its type of any version."""
+        """Return the sum over the text that Go's spew makes of the struct, its checksum 0 and its type of any
+        version."""
         return fnv(
             "(*state.%s){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(%s)%s%s Checksum:(checksum.Checksum)0}"
             % (
@@ -87,7 +88,7 @@ class Format1:
         return ""
 
     def state(self) -> State:
-        """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
+        """Return the state with its sets parsed. Raises CheckpointError as the kubelet does."""
         # Without the containers' ids, there is one only where no container has exclusive CPUs.
         return migrated(self, {}).state()
 
@@ -98,7 +99,7 @@ class Format1:
         self.entries = assignments_text(state.assignments)
 
     def write(self) -> bytes:
-        """The bytes that the kubelet writes."""
+        """Return the bytes that the kubelet writes."""
         # Imported here: a node's checkpoint is read far more often than one is written.
         from .._base.golang import json_text
 
@@ -106,7 +107,7 @@ class Format1:
         return json_text({**self.members(), "checksum": self.checksum}).encode("utf-8")
 
     def members(self) -> dict[str, Any]:
-        """What is written beside the checksum."""
+        """Return what is written beside the checksum."""
         members: dict[str, Any] = {"policyName": self.policy_name, "defaultCpuSet": self.default_cpu_set}
         return {**members, "entries": self.entries} if self.entries else members
 
@@ -118,7 +119,7 @@ class Format2(Format1):
     entries_type = "map[string]map[string]string"
 
     def state(self) -> State:
-        """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
+        """Return the state with its sets parsed. Raises CheckpointError as the kubelet does."""
         default = _cpus(self.default_cpu_set, "could not parse default cpu set %s", self.default_cpu_set)
         assignments: dict[str, dict[str, CPUSet]] = {}
         bits = 0
@@ -137,7 +138,8 @@ Checkpoint = Format1
 
 
 def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
-    """The checkpoint in a format that names pods. Raises CheckpointError for a container whose pod is not known."""
+    """Return the checkpoint in a format that names pods. Raises CheckpointError for a container whose pod is not
+    known."""
     if old.version != Format1.version:
         return old
     checkpoint = Format2()
@@ -154,7 +156,7 @@ def migrated(old: Checkpoint, container_ids: ContainerIDs) -> Checkpoint:
 
 
 def _cpus(text: str, where: str, *names: str) -> CPUSet:
-    """The CPU set of a text. Raises CheckpointError, which says `where` it is, as the kubelet does."""
+    """Return the CPU set of a text. Raises CheckpointError, which says `where` it is, as the kubelet does."""
     try:
         return CPUSet.parse_plain(text)
     except InputError:
@@ -168,7 +170,7 @@ def _cpus(text: str, where: str, *names: str) -> CPUSet:
 
 
 def spew(value: object) -> str:
-    """A map as Go's spew prints it: by key, in the order of the keys' bytes."""
+    """Return a map as Go's spew prints it: by key, in the order of the keys' bytes."""
     if value is None:
         return "<nil>"
     if not isinstance(value, dict):
@@ -178,7 +180,7 @@ def spew(value: object) -> str:
 
 
 def fnv(text: str) -> int:
-    """The 32-bit FNV-1a sum."""
+    """Return the 32-bit FNV-1a sum."""
     value = 0x811C9DC5
     for byte in text.encode("utf-8"):
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -216,7 +218,7 @@ class Format3(Format2):
         return " PodEntries:(state.PodCPUAssignments)%s" % spew(pods)
 
     def state(self) -> State:
-        """The state with its sets parsed. Raises CheckpointError as the kubelet does."""
+        """Return the state with its sets parsed. Raises CheckpointError as the kubelet does."""
         return super().state()._replace(pod_assignments=self.pod_entries or {})
 
     def fill(self, policy_name: str, state: State) -> None:
@@ -225,7 +227,7 @@ class Format3(Format2):
         self.pod_entries = dict(sorted(state.pod_assignments.items()))
 
     def members(self) -> dict[str, Any]:
-        """What is written beside the checksum."""
+        """Return what is written beside the checksum."""
         members = super().members()
         if self.pod_entries:
             entries = self.pod_entries.items()
@@ -257,7 +259,7 @@ class Format4(Format3):
         return self.data_checksum == self.right_data_checksum()
 
     def right_data_checksum(self) -> int:
-        """The sum over what Go's spew makes of the text."""
+        """Return the sum over what Go's spew makes of the text."""
         return fnv("(string)" + self.data)
 
     def take_outer(self, outer: Format2) -> None:
@@ -272,7 +274,7 @@ class Format4(Format3):
         return same and (outer.entries or {}) == (self.entries or {}) and outer.checksum == outer.right_checksum()
 
     def write(self) -> bytes:
-        """The bytes that the kubelet writes."""
+        """Return the bytes that the kubelet writes."""
         self.data = json_text(self.members())
         if self.others:
             from .._base.golang import write_json
@@ -333,12 +335,12 @@ ERAS = (
 
 
 def era_of(minor: int) -> Era:
-    """What the kubelet 1.`minor` does with the file."""
+    """Return what the kubelet 1.`minor` does with the file."""
     return next(era for era in reversed(ERAS) if minor >= era.since)
 
 
 def since_of(version: int) -> int:
-    """The minor version of the first kubelet that writes this format."""
+    """Return the minor version of the first kubelet that writes this format."""
     return next(era.since for era in ERAS if version in (era.writes, era.pod_level_writes))
 
 

@@ -55,19 +55,19 @@ class Type:
         self.name = name
 
     def zero(self) -> object:
-        """The value of a variable to which nothing was assigned."""
+        """Return the value of a variable to which nothing was assigned."""
         return None
 
     def read(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
-        """What becomes of the value `before` when the JSON value is read into it."""
+        """Return what becomes of the value `before` when the JSON value is read into it."""
         raise NotImplementedError
 
     def spew(self, value: object) -> str:
-        """The value without its type."""
+        """Return the value without its type."""
         raise NotImplementedError
 
     def typed(self, value: object) -> str:
-        """The value behind its type."""
+        """Return the value behind its type."""
         return "(%s)%s" % (self.name, self.spew(value))
 
     def _wrong(self, value: object, before: object, problems: Problems, place: StructPlace) -> object:
@@ -114,7 +114,7 @@ class Whole(Type):
         return number
 
     def parse(self, text: str) -> int | None:
-        """The number of a text of digits; None where Go reads none."""
+        """Return the number of a text of digits; None where Go reads none."""
         digits = text[1:] if self.signed and text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _LONGEST:
             return None
@@ -343,7 +343,7 @@ _FORMAT3 = (
 
 
 def decoded(fields: Iterable[StructField], name: str, data: object) -> tuple[dict[str, Any], str]:
-    """What is read into a struct, and what is wrong; maps are there from the start."""
+    """Return what is read into a struct, and what is wrong; maps are there from the start."""
     struct, problems = Struct("state." + name, tuple(fields)), Problems()
     first = {field.json: {} if isinstance(field.type, Map) else field.type.zero() for field in struct.fields}
     return struct.read(data, first, problems, StructPlace()), problems.first
@@ -358,7 +358,7 @@ def sum_of(fields: Iterable[StructField], value: Mapping[str, object], name: str
 
 
 def restore_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> MemoryState:
-    """What the kubelet restores of a file, of any format. Raises MemoryStateError."""
+    """Return what the kubelet restores of a file, of any format. Raises MemoryStateError."""
     if isinstance(content, MemoryStateError):
         raise content
     try:
@@ -396,13 +396,14 @@ def _read_format1(data: object, minor: int, pod_level: bool = False) -> dict[str
 
 
 def _read_format2(data: object, name: str) -> tuple[dict[str, Any], bool]:
-    """What is read, and whether all of it is right."""
+    """Return what is read, and whether all of it is right."""
     value, wrong = decoded(FORMAT2, name, data)
     return value, not wrong and value["checksum"] == sum_of(FORMAT2, value)
 
 
 def _read_with_pods(data: object) -> dict[str, Any]:
-    """As the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format 2."""
+    """Read as the kubelet 1.36 with the gate: what it reads as format 1 is added to what it could not take as format
+    2."""
     value, is_right = _read_format2(data, STRUCT)
     if is_right:
         return value
@@ -426,7 +427,7 @@ def _read_format3(data: object) -> dict[str, Any]:
 
 
 def _read_data(text: str) -> tuple[dict[str, Any], str]:
-    """What the member data says, and what is wrong with it."""
+    """Return what the member data says, and what is wrong with it."""
     try:
         inner, wrong = decoded(_DATA, STRUCT + "Data", read_json(text.encode("utf-8")))
     except GoError as error:
@@ -443,7 +444,7 @@ def write_memory(
     pod_entries: dict[str, Any] | None,
     entries: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> bytes:
-    """The bytes of a state. entries: {pod UID: {container: [block]}} of those that have memory of their own."""
+    """Return the bytes of a state. entries: {pod UID: {container: [block]}} of those that have memory of their own."""
     value = {"policyName": config.policy, "machineState": machine, "entries": entries, "podEntries": pod_entries}
     # In the order of their names as texts.
     shown: dict[str, Any] = {"policyName": config.policy}
@@ -486,7 +487,7 @@ class MemoryJudgement(NamedTuple):
     restored: bool = True
 
     def text(self, path: str) -> str:
-        """All that the kubelet says where it refuses the state in the file `path`."""
+        """Return all that the kubelet says where it refuses the state in the file `path`."""
         if self.restored:
             return self.reason
         return (
@@ -496,7 +497,8 @@ class MemoryJudgement(NamedTuple):
 
 
 def judge_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> MemoryJudgement:
-    """Would a kubelet with this configuration, on this machine, start with this file? An error: it cannot be read."""
+    """Judge whether a kubelet with this configuration, on this machine, would start with this file. An error: it
+    cannot be read."""
     try:
         state = restore_memory(content, config)
     except MemoryStateError as error:
@@ -507,12 +509,12 @@ def judge_memory(content: bytes | MemoryStateError, config: MemoryConfig) -> Mem
 
 
 def memory_owners(content: bytes) -> list[tuple[str, str]]:
-    """[(pod UID, container)] of those that have memory of their own; none where that cannot be read."""
+    """Return [(pod UID, container)] of those that have memory of their own; none where that cannot be read."""
     return sorted(memory_amounts(content))
 
 
 def memory_amounts(content: bytes) -> dict[tuple[str, str], dict[str, int]]:
-    """{(pod UID, container): {"memory" or "hugepages-...": bytes}} of those that have some of their own.
+    """Return {(pod UID, container): {"memory" or "hugepages-...": bytes}} of those that have some of their own.
 
     Nothing where that cannot be read; what is no size is left out.
     """
@@ -528,7 +530,8 @@ def memory_amounts(content: bytes) -> dict[tuple[str, str], dict[str, int]]:
 
 
 def memory_of_pods(content: bytes) -> dict[str, dict[str, int]]:
-    """{pod UID: {"memory" or "hugepages-...": bytes}} of those that have some as a whole, as memory_amounts()."""
+    """Return {pod UID: {"memory" or "hugepages-...": bytes}} of those that have some as a whole, as
+    memory_amounts()."""
     try:
         data = read_json(content)
     except GoError:
@@ -555,7 +558,7 @@ def _add_blocks(sizes: dict[str, int], blocks: object) -> None:
 
 
 def _members(data: object, name: str) -> list[tuple[str, object]]:
-    """The members of what Go reads for a field: the last of its name, in upper or lower case."""
+    """Return the members of what Go reads for a field: the last of its name, in upper or lower case."""
     return next((_pairs(value) for key, value in reversed(_pairs(data)) if key.lower() == name.lower()), [])
 
 
@@ -575,7 +578,7 @@ class _Owned(NamedTuple):
 
 
 def first_machine(machine: Amounts, reserved: Amounts) -> dict[int, Any]:
-    """The memory of which no pod has any: {NUMA node: NUMANodeState}."""
+    """Return the memory of which no pod has any: {NUMA node: NUMANodeState}."""
     found: dict[int, Any] = {}
     for node, totals in machine.items():
         # Go counts and subtracts with 64 bits without a sign.
@@ -591,7 +594,7 @@ def first_machine(machine: Amounts, reserved: Amounts) -> dict[int, Any]:
 
 
 def _judge_machine(state: MemoryState, config: MemoryConfig) -> MemoryJudgement:
-    """Whether the state is what the kubelet expects of the machine, its settings and the containers' blocks."""
+    """Return whether the state is what the kubelet expects of the machine, its settings and the containers' blocks."""
     if not state.machine:
         return MemoryJudgement(REFUSED, _NO_MACHINE) if state.entries else MemoryJudgement(ACCEPTED)
     # Where the machine is not known: on any other machine than the state's the state is refused.
@@ -607,7 +610,7 @@ def _judge_machine(state: MemoryState, config: MemoryConfig) -> MemoryJudgement:
 
 
 def _machine_of(state: Mapping[int, Any]) -> Amounts:
-    """The machine on which this state can have been written."""
+    """Return the machine on which this state can have been written."""
     return {
         node: {MEMORY: 0, **{kind: table["total"] for kind, table in (value["memoryMap"] or {}).items()}}
         for node, value in state.items()
@@ -630,7 +633,7 @@ def machine_differences(content: bytes, config: MemoryConfig) -> list[str]:
 
 
 def _owned(state: MemoryState) -> Iterable[_Owned]:
-    """Of a pod that has blocks as a whole only these count."""
+    """Yield who owns blocks; of a pod that has blocks as a whole only these count."""
     for pod, containers in sorted((state.entries or {}).items()):
         whole = (state.pod_entries or {}).get(pod, {}).get("memoryBlocks")
         for name, blocks in [("", whole)] if whole else sorted((containers or {}).items()):
@@ -638,7 +641,7 @@ def _owned(state: MemoryState) -> Iterable[_Owned]:
 
 
 def _refusal(found: Mapping[int, object], config: MemoryConfig, owned: Iterable[_Owned]) -> str:
-    """Why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
+    """Return why the kubelet refuses the state of the NUMA nodes; empty where it is as expected."""
     expected = first_machine(config.machine or {}, config.reserved)
     for pod, container, blocks in owned:
         for block in blocks:
@@ -690,6 +693,6 @@ def _is_equal(found: Mapping[int, Any], expected: Mapping[int, Any], node: int, 
 
 
 def _total(machine: Mapping[int, Any], cells: Iterable[int], kind: str, name: str) -> int | None:
-    """The sum of a group's memory of one kind, as 64 bits hold it; None where a node of the group has none."""
+    """Return the sum of a group's memory of one kind, as 64 bits hold it; None where a node of the group has none."""
     tables = [(machine[node]["memoryMap"] or {}).get(kind) for node in cells]
     return None if None in tables else sum(table[name] for table in tables) & _MOST  # type: ignore[index]

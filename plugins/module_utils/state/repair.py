@@ -40,7 +40,7 @@ class Loss(NamedTuple):
     why: str
 
     def to_text(self) -> str:
-        """One line about it."""
+        """Return one line about it."""
         pin = self.pin
         owner = "pod %s" % pin.pod
         if pin.container == NAMELESS:
@@ -59,7 +59,8 @@ class Repair(NamedTuple):
 
 
 def pins_of(content: bytes | None, container_ids: ContainerIDs | None = None) -> list[Pin]:
-    """All exclusive CPUs that a checkpoint names, whatever else is wrong with it; none if it cannot be read at all."""
+    """Return all exclusive CPUs that a checkpoint names, whatever else is wrong with it; none if it cannot be read
+    at all."""
     checkpoint = decoded_or_none(content)
     return [] if checkpoint is None else sorted(_pins(checkpoint, container_ids or {}))
 
@@ -134,7 +135,7 @@ class _Owners:
         self._of_pods[pod] = self._of_pods.get(pod, CPUSet()) | cpus
 
     def another(self, pod: str, cpus: CPUSet) -> tuple[str, CPUSet] | None:
-        """Another pod that has some of these CPUs, and which; None where none has."""
+        """Return another pod that has some of these CPUs, and which; None where none has."""
         taken = (self._all & cpus) - self._of_pods.get(pod, CPUSet())
         if not taken:
             return None
@@ -143,7 +144,7 @@ class _Owners:
 
 
 def _judge(pin: Pin, config: CPUManagerConfig, owners: _Owners) -> tuple[CPUSet, str]:
-    """The pin's CPUs, and why it cannot be kept; an empty text when it can."""
+    """Return the pin's CPUs, and why it cannot be kept; an empty text when it can."""
     try:
         cpus = read_cpus(pin.cpus)
     except GoError as error:

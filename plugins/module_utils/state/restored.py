@@ -71,22 +71,22 @@ RESTORED = (
 
 
 def restored_by(minor: int) -> list[Restored]:
-    """What a kubelet 1.`minor` restores, whatever its gates, in its order."""
+    """Return what a kubelet 1.`minor` restores, whatever its gates, in its order."""
     return [file for file in RESTORED if file.since <= minor < file.until]
 
 
 def sum_of_pods(data: str) -> int:
-    """The sum of the text in a file of pods."""
+    """Return the sum of the text in a file of pods."""
     return fnv("(string)" + data)
 
 
 def sum_of_claims(data: str) -> int:
-    """The sum of the text in a file of claims."""
+    """Return the sum of the text in a file of claims."""
     return zlib.crc32(data.encode("utf-8"))
 
 
 def is_as_written(file: Restored, content: bytes, minor: int) -> bool:
-    """Whether it is a text with its sum as a kubelet 1.`minor` writes it, which is certain at once."""
+    """Return whether it is a text with its sum as a kubelet 1.`minor` writes it, which is certain at once."""
     if file.name == DEVICES or minor < DATA_SINCE:
         return False
     names, sum_of = (
@@ -133,7 +133,8 @@ class _Bytes(Type):
 
 
 def _sum_of_none(empty: str) -> Callable[[Mapping[str, Any]], int | None]:
-    """Of a struct whose sum goes over what Go makes of numbers in its entries: only that without entries is known."""
+    """Return a function that sums a struct whose sum goes over what Go makes of numbers in its entries: only that
+    without entries is known."""
     right = fnv(empty)
     return lambda value: right if value["checksum"] == right else None
 
@@ -208,7 +209,7 @@ def _form_of(file: Restored, minor: int) -> _Form:
 
 
 def check_exactly(file: Restored, content: bytes, minor: int) -> bool:
-    """Whether it is certain that a kubelet 1.`minor` restores this.
+    """Return whether it is certain that a kubelet 1.`minor` restores this.
 
     Raises DamageError where it is certain that it does not.
     """
@@ -247,7 +248,7 @@ class DeviceState(NamedTuple):
 
 
 def read_devices(content: bytes) -> DeviceState:
-    """What the device manager restores of its checkpoint. Raises DamageError where it passes over it."""
+    """Return what the device manager restores of its checkpoint. Raises DamageError where it passes over it."""
     value = _read(_DEVICES.struct, content)
     if value["Checksum"] != _DEVICES.sum_of(value):
         raise DamageError(CORRUPTED)
@@ -267,7 +268,8 @@ def read_devices(content: bytes) -> DeviceState:
 
 
 def with_numbered_devices(content: bytes, rename: Callable[[str], str] = str) -> bytes:
-    """The same for the device manager, with numbers for the names of devices, and without what containers were given.
+    """Return the same for the device manager, with numbers for the names of devices, and without what containers were
+    given.
 
     rename: makes another name of a container's. Raises DamageError where the device manager passes over it.
     """
@@ -298,7 +300,7 @@ _BEGINNINGS = rb"""{} { {"" {"":0 [0 " "\ "\u - 0. 0e n nu nul t f""".split()
 
 
 def without_content(file: Restored, content: bytes, minor: int) -> bytes | None:
-    """A short file that names nothing, and of which the kubelet says the same; None where none is known."""
+    """Return a short file that names nothing, and of which the kubelet says the same; None where none is known."""
     said = _said(file, content, minor)
     if said is None:
         return None
@@ -315,7 +317,8 @@ def without_content(file: Restored, content: bytes, minor: int) -> bytes | None:
 
 
 def _said(file: Restored, content: bytes, minor: int) -> tuple[str, bool] | tuple[()] | None:
-    """What the kubelet complains of, and whether it is inside; empty where it does not, None where it is not known."""
+    """Return what the kubelet complains of, and whether it is inside; empty where it does not, None where it is not
+    known."""
     try:
         return () if check_exactly(file, content, minor) else None
     except DamageError as error:

@@ -16,7 +16,7 @@ MODE = 0o600
 
 
 def format_for(minor: int, pod_level: bool = False) -> type[Format1]:
-    """The format that the kubelet 1.`minor` writes."""
+    """Return the format that the kubelet 1.`minor` writes."""
     era = era_of(minor)
     return FORMATS[(era.pod_level_writes if pod_level else era.writes) - 1]
 
@@ -28,7 +28,7 @@ def write_checkpoint(
     container_ids: ContainerIDs | None = None,
     others: Iterable[tuple[str, object]] = (),
 ) -> bytes:
-    """The bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold.
+    """Return the bytes that the kubelet writes for this state. Raises InputError for what that format cannot hold.
 
     others: other_members() of the file before, which format 4 keeps and all others drop.
     """

@@ -22,7 +22,7 @@ HINT = "give the whole answer of cAdvisor's /api/v1.3/machine"
 
 
 def read_machine_info(text: str) -> Topology:
-    """The topology of a MachineInfo. Raises InputError, which names the field, for a text that is none."""
+    """Return the topology of a MachineInfo. Raises InputError, which names the field, for a text that is none."""
     try:
         info = json.loads(text)
     except RecursionError as error:
@@ -126,7 +126,7 @@ class _MachineReader:
         self.caches[key] = (number, self.caches.get(key, (None, 0))[1] | cpus.mask)
 
     def _distances(self, nodes: list[tuple[str, dict[str, Any]]]) -> dict[int, dict[int, int]]:
-        """{node: {node: distance}}; a row has one figure for each node, in the order of their ids."""
+        """Return {node: {node: distance}}; a row has one figure for each node, in the order of their ids."""
         order = sorted(node.id for node in self.nodes)
         distances = {}
         for node_where, node in nodes:
@@ -144,7 +144,7 @@ class _MachineReader:
 
 
 def _l3_ids(owner: dict[str, object], field: str, where: str) -> list[int | None]:
-    """The ids of the L3 caches in a list of caches; None where cAdvisor is too old to give one."""
+    """Return the ids of the L3 caches in a list of caches; None where cAdvisor is too old to give one."""
     return [
         _number(cache, "id", cache_where) if "id" in cache else None
         for cache_where, cache in _objects(owner, field, where)
@@ -153,7 +153,7 @@ def _l3_ids(owner: dict[str, object], field: str, where: str) -> list[int | None
 
 
 def _objects(owner: dict[str, object], field: str, where: str) -> list[tuple[str, dict[str, object]]]:
-    """The objects of a list, each with its name for an error; Go writes an empty list as null."""
+    """Return the objects of a list, each with its name for an error; Go writes an empty list as null."""
     found = owner.get(field)
     if found is None:
         return []

@@ -26,7 +26,7 @@ FIELDS = frozenset(SOCKET + (CORE, CORES_OF_SOCKET, CPUS_OF_SOCKET))
 
 
 def read_cpuinfo(text: str) -> Topology:
-    """The topology in the content of /proc/cpuinfo.
+    """Return the topology in the content of /proc/cpuinfo.
 
     Raises InputError, which names the line or CPU, for a text that is no cpuinfo or contradicts itself.
     """
@@ -42,7 +42,7 @@ def read_cpuinfo(text: str) -> Topology:
 
 
 def _rows(text: str) -> dict[int, dict[str, int]]:
-    """{CPU: {field: number}} of the fields that say where a CPU is."""
+    """Return {CPU: {field: number}} of the fields that say where a CPU is."""
     rows: dict[int, dict[str, int]] = {}
     row: dict[str, int] = {}
     is_s390 = False
@@ -87,7 +87,7 @@ def _number(field: str, value: str, line_number: int) -> int:
 
 
 def _check_complete(rows: dict[int, dict[str, int]], field: str) -> None:
-    """A field of one CPU and not of another is a damaged text."""
+    """Check that all CPUs have a field, or none has it: one that only some have is a damaged text."""
     without = [cpu for cpu, row in rows.items() if field not in row]
     if without and len(without) < len(rows):
         raise InputError("processor %d has no %r, unlike others" % (without[0], field), "cpuinfo", HINT)
@@ -98,7 +98,7 @@ def _socket(row: dict[str, int]) -> object:
 
 
 def _cores_of_socket(cpus: CPUSet, rows: dict[int, dict[str, int]]) -> list[CPUSet]:
-    """The cores of one socket; none where the text tells none, so that each CPU is one by itself.
+    """Return the cores of one socket; none where the text tells none, so that each CPU is one by itself.
 
     Core ids alone are not to be trusted: some machines give an id twice in a socket, and a container may see a part
     of its host's CPUs, with new numbers. The socket's counts of CPUs and cores show it.

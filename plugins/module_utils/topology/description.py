@@ -41,7 +41,7 @@ class _Counts(NamedTuple):
 
 
 def describe_machine(text: str) -> Topology:
-    """The machine that a text describes; each count is how many are in one of the level before it.
+    """Return the machine that a text describes; each count is how many are in one of the level before it.
 
     A level that is left out has one. CPUs are numbered as Linux mostly does: first the first threads of all cores.
     Raises InputError.
@@ -54,7 +54,7 @@ def describe_machine(text: str) -> Topology:
         raise InputError("has %d CPUs, more than %d" % (cores * counts.threads, MAX_CPUS), "machine %r" % text)
 
     def groups(number: int) -> list[Group]:
-        """All cores in so many equal parts."""
+        """Return all cores in so many equal parts."""
         part = cores // number
         first = [((1 << part) - 1) << part * index for index in range(number)]
         return [Group(index, CPUSet.from_mask(_all_threads(mask, cores, counts))) for index, mask in enumerate(first)]

@@ -34,7 +34,7 @@ LATENCY_KIND = 4  # HWLOC_DISTANCES_KIND_MEANS_LATENCY
 
 
 def read_hwloc(text: str) -> Topology:
-    """The topology in hwloc's XML. Raises InputError, which names line and column, for a bad text."""
+    """Return the topology in hwloc's XML. Raises InputError, which names line and column, for a bad text."""
     return _HwlocReader().read(text)
 
 
@@ -174,7 +174,7 @@ class _HwlocReader:
         return int(value)
 
     def _cpuset(self, text: str) -> CPUSet:
-        """hwloc's own mask format: 0x00ff,0xffffffff; an empty group is zero, 0xf...f means all further CPUs."""
+        """Return hwloc's own mask format: 0x00ff,0xffffffff; an empty group is zero, 0xf...f means all further CPUs."""
         groups = text.split(",")
         if len(groups) > MAX_CPUS // 32:
             raise self._error("a cpuset has more than %d CPUs" % MAX_CPUS)
@@ -194,7 +194,7 @@ class _HwlocReader:
     # --- distances -------------------------------------------------------------------------------
 
     def _distances(self) -> dict[int, dict[int, int]]:
-        """{node: {node: distance}} from the matrix that has a row and a column for each NUMA node."""
+        """Return {node: {node: distance}} from the matrix that has a row and a column for each NUMA node."""
         for matrix in self.matrices:
             nodes = [number for _cpus, number in self.nodes] if matrix.is_of_level else matrix.indexes
             if matrix.count == str(len(nodes)) and len(matrix.values) == len(nodes) ** 2:
@@ -247,7 +247,8 @@ class _Matrix:
 
 
 def _is_latency(attributes: dict[str, str]) -> bool:
-    """Whether a matrix is the firmware's table of NUMA latencies (hwloc also keeps bandwidths, and others' own)."""
+    """Return whether a matrix is the firmware's table of NUMA latencies (hwloc also keeps bandwidths, and others'
+    own)."""
     if attributes.get("type") != "NUMANode" or attributes.get("indexing") != "os":
         return False
     kind = attributes.get("kind", "")
@@ -255,7 +256,7 @@ def _is_latency(attributes: dict[str, str]) -> bool:
 
 
 def _own_and_nearest(found: list[tuple[CPUSet, int]], online: CPUSet) -> tuple[list[Group], dict[int, CPUSet]]:
-    """The NUMA nodes with their own CPUs, and {node without CPUs: the CPUs nearest to it}."""
+    """Return the NUMA nodes with their own CPUs, and {node without CPUs: the CPUs nearest to it}."""
     nodes, nearest = [], {}
     owned = CPUSet()
     for cpus, number in sorted(found, key=lambda node: (len(node[0]), node[1])):

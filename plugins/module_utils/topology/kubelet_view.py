@@ -28,7 +28,7 @@ class CPUTopology:
     has_hidden_caches = False
 
     def __init__(self, rows: Iterable[Sequence[int]]) -> None:
-        """`rows` are (cpu, core, socket, NUMA node, uncore cache); a core's id is its lowest CPU."""
+        """Make the table. `rows` are (cpu, core, socket, NUMA node, uncore cache); a core's id is its lowest CPU."""
         self.cores: dict[int, int] = {}
         self.sockets: dict[int, int] = {}
         self.numa_nodes: dict[int, int] = {}
@@ -54,7 +54,8 @@ class CPUTopology:
         self._inside: dict[tuple[str, str], dict[int, list[tuple[int, int]]]] = {}
 
     def inside(self, outer: str, inner: str) -> dict[int, list[tuple[int, int]]]:
-        """{id of an `outer`: (id, mask) of each `inner` with CPUs in it, by id}; both are names of attributes."""
+        """Return {id of an `outer`: (id, mask) of each `inner` with CPUs in it, by id}; both are names of
+        attributes."""
         found = self._inside.get((outer, inner))
         if found is None:
             elements = sorted(getattr(self, inner).items())
@@ -85,11 +86,11 @@ class CPUTopology:
         return sum(1 for group in masks.values() if mask & group) == 1
 
     def all_cpus(self) -> CPUSet:
-        """Every CPU that the kubelet knows of."""
+        """Return every CPU that the kubelet knows of."""
         return CPUSet.from_mask(self.cpus)
 
     def to_dict(self) -> dict[str, Any]:
-        """The CPUs and the counts as plain data."""
+        """Return the CPUs and the counts as plain data."""
         return {
             "cpus": str(self.all_cpus()),
             "num_cpus": self.num_cpus,
@@ -103,14 +104,14 @@ class CPUTopology:
         }
 
     def cpus_of_nodes(self, nodes: int) -> int:
-        """The mask of the CPUs of a mask of NUMA node ids."""
+        """Return the mask of the CPUs of a mask of NUMA node ids."""
         cpus = 0
         for node in iterate_bits(nodes):
             cpus |= self.numa_nodes.get(node, 0)
         return cpus
 
     def physical_cpus(self, cpus: CPUSet) -> CPUSet:
-        """All CPUs of all cores that contain one of `cpus`."""
+        """Return all CPUs of all cores that contain one of `cpus`."""
         mask = 0
         for core in self.cores.values():
             if core & cpus.mask:
@@ -119,7 +120,7 @@ class CPUTopology:
 
 
 def kubelet_view(topology: Topology) -> CPUTopology:
-    """What the kubelet makes of this machine. CPUs of no NUMA node do not exist for it."""
+    """Return what the kubelet makes of this machine. CPUs of no NUMA node do not exist for it."""
     socket_of = {cpu: group.id for group in topology.sockets for cpu in group.cpus}
     all_cores = _cores(topology)
     rows = []
@@ -144,7 +145,7 @@ def kubelet_view(topology: Topology) -> CPUTopology:
 
 
 def _cores(topology: Topology) -> list[CPUSet]:
-    """The CPUs of each core; cAdvisor takes those of one id and socket for one."""
+    """Return the CPUs of each core; cAdvisor takes those of one id and socket for one."""
     cores = [core.cpus for core in topology.cores if all(core.cpus.isdisjoint(cpus) for cpus in topology.same_ids)]
     return sorted([*cores, *topology.same_ids], key=CPUSet.first)
 

@@ -33,7 +33,7 @@ class _Row(NamedTuple):
 
 
 def read_lscpu(text: str) -> Topology:
-    """The topology in an output of `lscpu -p`. Raises InputError, which names the line, for a bad one."""
+    """Return the topology in an output of `lscpu -p`. Raises InputError, which names the line, for a bad one."""
     reader = _LscpuReader(text)
     rows = reader.rows()
     online = {cpu: row.numbers for cpu, row in rows.items() if row.online != "N"}
@@ -89,7 +89,7 @@ class _LscpuReader:
         return rows
 
     def _header(self, comment: tuple[int, str] | None) -> list[str]:
-        """The columns' names, from the last comment before the first CPU."""
+        """Return the columns' names, from the last comment before the first CPU."""
         if comment is None:
             raise InputError("the header line '# CPU,Core,...' is missing", "lscpu", HINT)
         number, line = comment
@@ -120,7 +120,8 @@ class _LscpuReader:
         return numbers["cpu"], _Row(numbers, online)
 
     def _fields(self, number: int, fields: list[str]) -> dict[str, str]:
-        """{column: value}. lscpu leaves out the field of a cache that a CPU does not have, and moves up the rest."""
+        """Return {column: value}. lscpu leaves out the field of a cache that a CPU does not have, and moves up the
+        rest."""
         columns = self.columns
         missing = len(columns) - len(fields)
         if not missing:
@@ -139,14 +140,15 @@ class _LscpuReader:
         return columns_read
 
     def _refuse_hidden_offline(self, rows: dict[int, _Row]) -> None:
-        """Only `lscpu --all` without its ONLINE column shows CPUs without a core among others that have one."""
+        """Refuse CPUs that are offline and hidden: only `lscpu --all` without its ONLINE column shows CPUs without a
+        core among others that have one."""
         without = [cpu for cpu, row in rows.items() if "core" not in row.numbers and not row.online]
         if without and any("core" in row.numbers for row in rows.values()):
             raise InputError("CPU %d has no core, perhaps as it is offline" % without[0], "lscpu", HINT)
 
 
 def _split(line: str) -> list[str]:
-    """The fields of a line; those of the caches stand together, as in L1d:L1i:L2, in one of lscpu's formats."""
+    """Return the fields of a line; those of the caches stand together, as in L1d:L1i:L2, in one of lscpu's formats."""
     return line.replace(":", ",").split(",")
 
 

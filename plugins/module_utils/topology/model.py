@@ -87,7 +87,7 @@ class Topology:
         return len({len(core.cpus) for core in self.cores}) == 1
 
     def with_offline(self, cpus: CPUSet) -> Topology:
-        """This machine after `cpus` were switched off."""
+        """Return this machine after `cpus` were switched off."""
         online = self.online - cpus
         nodes = [Group(node.id, node.cpus & online) for node in self.numa_nodes]
         nearest = nearest_by_distance(nodes, self.numa_distances)
@@ -110,7 +110,7 @@ class Topology:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data with every set in the list format; from_dict() reads it back."""
+        """Return plain data with every set in the list format; from_dict() reads it back."""
         return {
             "online": str(self.online),
             "offline": str(self.offline),
@@ -134,7 +134,7 @@ class Topology:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Topology:
-        """The topology that to_dict() described."""
+        """Return the topology that to_dict() described."""
         return cls(
             CPUSet.parse(data["online"]),
             [CPUSet.parse(cpus) for cpus in data["cores"]],
@@ -172,7 +172,7 @@ class Topology:
 
 
 def sets_by(cpus: Iterable[int], key: Callable[[int], Any]) -> dict[Any, CPUSet]:
-    """The CPUs of each key; a CPU whose key is None is in no set."""
+    """Return the CPUs of each key; a CPU whose key is None is in no set."""
     masks: dict[object, int] = {}
     for cpu in cpus:
         its_key = key(cpu)
@@ -182,7 +182,8 @@ def sets_by(cpus: Iterable[int], key: Callable[[int], Any]) -> dict[Any, CPUSet]
 
 
 def numbered(found: Iterable[tuple[CPUSet, int | None]]) -> list[Group]:
-    """Groups with the machine's own ids, or from 0 by their lowest CPU where it gives no id or one to two groups."""
+    """Return groups with the machine's own ids, or from 0 by their lowest CPU where it gives no id or one to two
+    groups."""
     by_lowest_cpu = sorted(found, key=lambda pair: pair[0].first())
     ids = [number for _cpus, number in by_lowest_cpu]
     unique = None not in ids and len(set(ids)) == len(ids)
@@ -193,7 +194,7 @@ def numbered(found: Iterable[tuple[CPUSet, int | None]]) -> list[Group]:
 
 
 def nearest_by_distance(nodes: Sequence[Group], distances: Mapping[int, Mapping[int, int]]) -> dict[int, CPUSet]:
-    """{NUMA node without CPUs: the CPUs of the nodes nearest to it}; not those that are equally far from all."""
+    """Return {NUMA node without CPUs: the CPUs of the nodes nearest to it}; not those that are equally far from all."""
     owners = [node for node in nodes if node.cpus]
     found = {}
     for node in nodes:
@@ -208,7 +209,7 @@ def nearest_by_distance(nodes: Sequence[Group], distances: Mapping[int, Mapping[
 
 
 def _partition(cores: Iterable[CPUSet], online: CPUSet) -> list[CPUSet]:
-    """The cores cut to the online CPUs; a CPU of no core is a core by itself."""
+    """Return the cores cut to the online CPUs; a CPU of no core is a core by itself."""
     found, seen = [], 0
     for core in cores:
         cpus = core & online
@@ -229,7 +230,7 @@ def _by_lowest_cpu(groups: Iterable[Group]) -> tuple[Group, ...]:
 
 
 def _group_dict(groups: Iterable[Group]) -> dict[str, str]:
-    """{id: CPUs}; ids are texts, because JSON and YAML facts would make them so anyway."""
+    """Return {id: CPUs}; ids are texts, because JSON and YAML facts would make them so anyway."""
     return {str(group.id): str(group.cpus) for group in groups}
 
 

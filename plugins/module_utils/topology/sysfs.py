@@ -26,7 +26,7 @@ L3 = "3"
 
 
 def read_sysfs(tree: Tree) -> Topology:
-    """The topology of the machine whose /sys is in `tree`. Raises NodeError where that tells no CPU."""
+    """Return the topology of the machine whose /sys is in `tree`. Raises NodeError where that tells no CPU."""
     return _SysfsReader(tree).topology()
 
 
@@ -60,7 +60,8 @@ class _SysfsReader:
         )
 
     def _cpus(self) -> tuple[CPUSet, CPUSet]:
-        """Present and online CPUs; on a kernel or in a saved tree without these lists, those with a directory."""
+        """Return present and online CPUs; on a kernel or in a saved tree without these lists, those with a
+        directory."""
         online = self._list(CPU + "/online")
         present = self._list(CPU + "/present")
         if online is None or present is None:
@@ -86,7 +87,7 @@ class _SysfsReader:
         return numbered([(cpus, self._number("%s/cpu%d/topology/%s" % (CPU, cpu, id_name))) for cpu, cpus in found])
 
     def _siblings(self, mask_names: tuple[str, ...]) -> list[tuple[int, CPUSet]]:
-        """The groups of online CPUs of one kind, such as the cores, each with its lowest CPU.
+        """Return the groups of online CPUs of one kind, such as the cores, each with its lowest CPU.
 
         A group is read from its lowest CPU only: all its CPUs tell the same, and on a big machine the
         time goes into opening files. A CPU whose mask begins with a CPU that does not name it in turn
@@ -105,7 +106,7 @@ class _SysfsReader:
         return found
 
     def _same_ids(self, cores: list[tuple[int, CPUSet]], sockets: list[Group], nodes: list[Group]) -> list[CPUSet]:
-        """The cores that have the id of another one in their socket and NUMA node.
+        """Return the cores that have the id of another one in their socket and NUMA node.
 
         Linux counts the cores of each cluster anew where a device tree describes them, as on many ARM boards.
         """
@@ -122,7 +123,7 @@ class _SysfsReader:
         return same
 
     def _caches(self) -> list[tuple[CPUSet, int | None]]:
-        """The caches of level 3 with their ids, read from their lowest CPU as in _siblings()."""
+        """Return the caches of level 3 with their ids, read from their lowest CPU as in _siblings()."""
         found: list[tuple[CPUSet, int | None]] = []
         seen = 0
         for cpu in self.online:
@@ -145,14 +146,14 @@ class _SysfsReader:
         return found
 
     def _is_own(self, cpu: int, cpus: CPUSet, seen: int, path: str) -> bool:
-        """Whether this group, as its lowest online CPU tells it, may be believed."""
+        """Return whether this group, as its lowest online CPU tells it, may be believed."""
         if cpus and cpus.first() == cpu and not cpus.mask & seen:
             return True
         self.problems.append("%s: CPU %d is said to be with CPUs %s, which do not agree" % (path, cpu, cpus))
         return False
 
     def _numa_nodes(self) -> list[Group] | None:
-        """The NUMA nodes with their online CPUs; None when the kernel shows none."""
+        """Return the NUMA nodes with their online CPUs; None when the kernel shows none."""
         numbers = self.tree.numbered(NODE, "node")
         if not numbers:
             return None
@@ -177,7 +178,7 @@ class _SysfsReader:
         return nodes
 
     def _distances(self, nodes: list[Group]) -> dict[int, dict[int, int]]:
-        """{node: {node: distance}}; a row has one figure for each online node, ascending."""
+        """Return {node: {node: distance}}; a row has one figure for each online node, ascending."""
         distances = {}
         online = self._list(NODE + "/online")
         order = list(online) if online else [node.id for node in nodes]
@@ -188,7 +189,7 @@ class _SysfsReader:
         return distances
 
     def _nearest_cpus(self, nodes: list[Group], distances: dict[int, dict[int, int]]) -> dict[int, CPUSet]:
-        """The CPUs of the nearest nodes of each node that has memory only."""
+        """Return the CPUs of the nearest nodes of each node that has memory only."""
         nearest = nearest_by_distance(nodes, distances)
         for node in nodes:
             if node.cpus:

@@ -39,7 +39,7 @@ _LOGARITHMIC = 6.0
 
 
 def page(report: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    """The HTML of a report: {title, made, nodes: [{host, result}]}.
+    """Return the HTML of a report: {title, made, nodes: [{host, result}]}.
 
     parts: {template: text of benchmark.html.j2, chart: that of chart.svg.j2, style}.
     """
@@ -67,7 +67,7 @@ def _environment(parts: Mapping[str, str]) -> Environment:
 
 
 def shown_node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows of a node."""
+    """Return what the page shows of a node."""
     experiments = []
     for name, title in EXPERIMENT_NAMES.items():
         rows = [row for row in result["summary"] if row["experiment"] == name]
@@ -116,7 +116,7 @@ def shown_node(host: str, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _charts(rows: Sequence[Mapping[str, object]], metric: str) -> Iterator[dict[str, object]]:
-    """One chart of what was measured by this metric, with all places in pixels; none where nothing was."""
+    """Yield one chart of what was measured by this metric, with all places in pixels; none where nothing was."""
     groups = _groups(rows, metric)
     if not groups:
         return
@@ -149,7 +149,7 @@ def _charts(rows: Sequence[Mapping[str, object]], metric: str) -> Iterator[dict[
 
 
 def _groups(rows: Sequence[Mapping[str, Any]], metric: str) -> dict[str, list[Mapping[str, Any]]]:
-    """The rows that show this metric, by what they measured beside what."""
+    """Return the rows that show this metric, by what they measured beside what."""
     groups: dict[str, list[Mapping[str, object]]] = {}
     for row in rows:
         if row[metric] is not None:
@@ -181,14 +181,14 @@ class _Axis:
         self.is_logarithmic = self.highest > _LOGARITHMIC
 
     def place(self, value: float) -> float:
-        """Where a value is."""
+        """Return where a value is."""
         share = (value - 1) / (self.highest - 1)
         if self.is_logarithmic:
             share = math.log(max(value, 1.0)) / math.log(self.highest)
         return round(_LEFT + (_RIGHT - _LEFT) * min(max(share, 0.0), 1.0), 1)
 
     def ticks(self) -> list[float]:
-        """Round values, 1 the first of them."""
+        """Return round values, 1 the first of them."""
         if self.is_logarithmic:
             found = [step * 10.0**power for power in range(9) for step in (1, 2, 5)]
             return [tick for tick in found if tick <= self.highest]

@@ -38,7 +38,7 @@ EXPERIMENT_NAMES = {
 
 
 def checked_result(host: str, result: Any) -> dict[str, Any]:
-    """What is shown of a node's result. Raises InputError where it is none."""
+    """Return what is shown of a node's result. Raises InputError where it is none."""
     try:
         if str(result["schema_version"]).partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
             raise ValueError("schema version %s is not known" % line(result["schema_version"])[:20])
@@ -121,7 +121,7 @@ def _seconds(value: Any, name: str) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """A time with three digits: 1.23 s, 45.6 ms, 789 us."""
+    """Return a time with three digits: 1.23 s, 45.6 ms, 789 us."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= 0.9995 * size:
             return "%s %s" % (_three_digits(seconds / size), unit)
@@ -133,29 +133,29 @@ def _three_digits(number: float) -> str:
 
 
 def measure(value: Mapping[str, float] | None) -> str:
-    """A median with its interval."""
+    """Return a median with its interval."""
     if value is None:
         return "-"
     return "%s [%s, %s]" % tuple(duration(value[name]) for name in ("median", "low", "high"))
 
 
 def workload(row: Mapping[str, object]) -> str:
-    """What was measured in a row of a summary."""
+    """Return what was measured in a row of a summary."""
     return "%s (%s)" % (row["workload"], row["qos_class"])
 
 
 def place_name(row: Mapping[str, Any]) -> str:
-    """Where it ran: on exclusive CPUs, on the whole shared pool, or on what others left of that."""
+    """Return where it ran: on exclusive CPUs, on the whole shared pool, or on what others left of that."""
     return PLACEMENT_NAMES[row["placement"]] if row["exclusive"] or row["placement"] == "shared" else "pool left"
 
 
 def placement(row: Mapping[str, object]) -> str:
-    """Where it ran, with the CPUs."""
+    """Return where it ran, with the CPUs."""
     return "%s: %s" % (place_name(row), row["cpus"])
 
 
 def benchmark_table(host: str, result: Mapping[str, Any]) -> str:
-    """The results of one node as text. A control character of a node's answer is left out."""
+    """Return the results of one node as text. A control character of a node's answer is left out."""
     lines = ["%s: %s of each, seed %d" % (host, counted(result["settings"]["runs"], "run"), result["seed"])]
     for name, title in EXPERIMENT_NAMES.items():
         rows = [
@@ -188,7 +188,7 @@ def _printable(text: str) -> str:
 
 
 def confidence_note(result: Mapping[str, Any]) -> str:
-    """How sure the intervals are."""
+    """Return how sure the intervals are."""
     found = [row[name]["confidence"] for row in result["summary"] for name in METRIC_NAMES if row[name] is not None]
     if not found:
         return "nothing was measured"

@@ -69,7 +69,7 @@ class PlannedNode(NamedTuple):
 
 
 def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
-    """The node that rollout_info has planned. Raises InputError where its answer does not say enough."""
+    """Return the node that rollout_info has planned. Raises InputError where its answer does not say enough."""
     if plan.get("failed") or not plan:
         raise InputError("it could not be planned: %s" % line(plan.get("msg", "it did not answer")))
     if not isinstance(plan.get("found"), Mapping):
@@ -100,7 +100,8 @@ def planned_node(plan: Mapping[str, Any]) -> PlannedNode:
 
 
 def kubelet_of(machine: str, settings: Mapping[str, Any], minor: int, beside: Mapping[str, Any]) -> Kubelet:
-    """machine: a topology as JSON. settings: all of them. beside: what admission_info says, without the distances."""
+    """Return the kubelet of a node. machine: a topology as JSON. settings: all of them. beside: what admission_info
+    says, without the distances."""
     said = {name: beside[name] for name in ("memory", "huge_pages", "numa_memory", "devices", "configuration")}
     return Kubelet(machine, json.dumps(settings, sort_keys=True), minor, json.dumps(said, sort_keys=True))
 
@@ -136,7 +137,7 @@ class Replays:
         self._questions: dict[tuple[str, int, str], Question] = {}
 
     def of(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
-        """order: the kinds of the pods, in the order in which they come."""
+        """Return the answer of a kubelet. order: the kinds of the pods, in the order in which they come."""
         key = (kubelet, tuple(order))
         if key not in self._answers:
             self.computed += 1
@@ -147,7 +148,7 @@ class Replays:
         return self._answers[key]
 
     def takes(self, kubelet: Kubelet, kind: int) -> bool:
-        """Whether an empty node takes a pod of this kind. Where nothing can be said, it may."""
+        """Return whether an empty node takes a pod of this kind. Where nothing can be said, it may."""
         return not self.of(kubelet, [kind]).refused
 
     def _replay(self, kubelet: Kubelet, order: Sequence[int]) -> Replayed:
@@ -178,7 +179,8 @@ def _shown(place: int) -> str:
 
 
 def _question(kubelet: Kubelet) -> Question:
-    """What there is of a node without pods, with the kubelet's defaults for its settings. Raises as given_memory()."""
+    """Return what there is of a node without pods, with the kubelet's defaults for its settings. Raises as
+    given_memory()."""
     topology, beside = Topology.from_dict(json.loads(kubelet.machine)), json.loads(kubelet.beside)
     host = other_host(topology, kubelet.minor)
     host = host._replace(memory=beside["memory"], huge_pages=beside["huge_pages"])
@@ -189,7 +191,7 @@ def _question(kubelet: Kubelet) -> Question:
 
 
 def has_exclusive(kubelet: Kubelet, pod: Pod) -> bool:
-    """Whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
+    """Return whether a pod that runs has CPUs for itself there: the static policy gives them, or refuses the pod."""
     seen = _seen(kubelet, pod)
     has_own = _has_pod_set(kubelet, seen) or any(seen.exclusive_counts(kubelet.minor).values())
     return kubelet.policy == STATIC and has_own
@@ -200,14 +202,15 @@ def _seen(kubelet: Kubelet, pod: Pod) -> Pod:
 
 
 def _has_pod_set(kubelet: Kubelet, seen: Pod) -> bool:
-    """Whether the static policy gives CPUs to the pod as a whole, and its containers parts of them."""
+    """Return whether the static policy gives CPUs to the pod as a whole, and its containers parts of them."""
     settings = json.loads(kubelet.settings)
     is_aligned = settings.get("topology_manager_policy", NONE) != NONE and settings.get("topology_manager_scope") == POD
     return is_aligned and seen.count_as_whole(kubelet.minor) > 0
 
 
 def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
-    """Whether a pod that shares CPUs there would have its own if its limits were equal to its requests; it is tried."""
+    """Return whether a pod that shares CPUs there would have its own if its limits were equal to its requests; it is
+    tried."""
     pod = replays.kinds.pods[kind]
     if kubelet.policy != STATIC or pod.qos(kubelet.minor) != BURSTABLE:
         return False
@@ -232,7 +235,7 @@ def would_have_exclusive(replays: Replays, kubelet: Kubelet, kind: int) -> bool:
 
 
 def cure(replays: Replays, kubelet: Kubelet, before: Sequence[int], kind: int) -> str:
-    """The first change of the pod, and of the kubelet, with which it is admitted; empty where none is.
+    """Return the first change of the pod, and of the kubelet, with which it is admitted; empty where none is.
 
     before: the kinds of the pods that came before it and run.
     """
@@ -289,7 +292,7 @@ def _of(name: str, counts: Collection[str]) -> str:
 
 
 def _parts(pod: Pod, own: Mapping[str, int], count: int) -> dict[str, int]:
-    """What containers have for themselves of a pod of so many CPUs, such that those that share have one."""
+    """Return what containers have for themselves of a pod of so many CPUs, such that those that share have one."""
     parts, left = dict(own), count
     staying = [container.name for container in pod.containers if container.kind != INIT]
     for container in pod.containers:
@@ -304,7 +307,8 @@ def _parts(pod: Pod, own: Mapping[str, int], count: int) -> dict[str, int]:
 
 
 def _asking(pod: Pod, wanted: Mapping[str, int]) -> Pod:
-    """The pod with other numbers of CPUs of its containers, and with "" as a whole, or for it as many as they need."""
+    """Return the pod with other numbers of CPUs of its containers, and with "" as a whole, or for it as many as they
+    need."""
     containers = []
     for container in pod.containers:
         if container.name in wanted:

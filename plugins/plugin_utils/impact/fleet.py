@@ -67,7 +67,7 @@ _ORDER = "the order of its pods is not known"
 
 
 def cluster_of_nodes(plans: Mapping[str, Mapping[str, Any]], remarks: Remarks) -> Cluster:
-    """What nodes tell of their own pods. plans: {host: what rollout_info said, with the pods of admission_info}.
+    """Return what nodes tell of their own pods. plans: {host: what rollout_info said, with the pods of admission_info}.
 
     All of it is data: a pod is of the node that tells of it, and nothing of it counts but what it asks for.
     """
@@ -131,7 +131,7 @@ class _Story:
 def impact_of(
     clusters: Iterable[Cluster], remarks: Remarks | None = None, replays: Replays | None = None
 ) -> dict[str, Any]:
-    """The answer as plain data; docs/schema/impact-1.json has its shape. remarks: those that it begins with."""
+    """Return the answer as plain data; docs/schema/impact-1.json has its shape. remarks: those that it begins with."""
     replays = replays or Replays(Kinds())
     remarks = remarks or Remarks()
     workloads: list[dict[str, Any]] = []
@@ -272,7 +272,8 @@ class _Fleet:
             story.worst = _Told(pod, running, fate, *refusal, elsewhere or "")
 
     def _taker(self, pod: LivePod) -> str | None:
-        """A node that takes the pod when it is empty, as it will be; None where each that it may come to refuses it."""
+        """Return a node that takes the pod when it is empty, as it will be; None where each that it may come to
+        refuses it."""
         if self.cluster.told_by == NODES:
             return pod.node if self._is_taken(pod, pod.node) else None
         key = (pod.kind, id(pod.rules))
@@ -298,7 +299,7 @@ class _Fleet:
         return name not in self.planned or self.replays.takes(self.planned[name][1].after, pod.kind)
 
     def workloads(self) -> list[dict[str, Any]]:
-        """A row for each."""
+        """Return a row for each."""
         rows, cures = [], 0
         for workload, story in self.stories.items():
             told, remedy = story.worst, ""

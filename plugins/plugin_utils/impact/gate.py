@@ -39,7 +39,7 @@ _TITLES = {
 
 
 def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, str]]:
-    """The waivers, each with `cluster`, which may be empty. Raises InputError for one that is wrong.
+    """Return the waivers, each with `cluster`, which may be empty. Raises InputError for one that is wrong.
 
     option: the name in messages.
     """
@@ -79,7 +79,7 @@ def check_clusters(waivers: Iterable[Mapping[str, str]], clusters: Sequence[str]
 def with_waivers(
     impact: Mapping[str, Any], waivers: Sequence[Mapping[str, str]], today: str, cluster: str = ""
 ) -> dict[str, Any]:
-    """The impact, each workload with `waived`: {"reason", "until"} or None. today: such as "2026-12-31".
+    """Return the impact, each workload with `waived`: {"reason", "until"} or None. today: such as "2026-12-31".
 
     cluster: the name of the only one, which the impact leaves out.
     """
@@ -106,7 +106,8 @@ def with_waivers(
 
 
 def stopping(impact: Mapping[str, Any], fail_on: str) -> str:
-    """All reasons at once why the change is not begun; empty where there is none. impact: as of with_waivers()."""
+    """Return all reasons at once why the change is not begun; empty where there is none. impact: as of
+    with_waivers()."""
     hit = [row for row in impact["workloads"] if row["fate"] in FAIL_ON[fail_on] and row["waived"] is None]
     if not hit:
         return ""
@@ -119,7 +120,7 @@ def stopping(impact: Mapping[str, Any], fail_on: str) -> str:
 
 
 def impact_text(impact: Mapping[str, Any]) -> str:
-    """For people."""
+    """Return a text for people."""
     return "\n".join(_lines(impact))
 
 
@@ -185,6 +186,6 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """In lines of whole words, below a title."""
+    """Return a text in lines of whole words, below a title."""
     parts = wrap(text, _COLUMNS - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return ["    " + part for part in parts]

@@ -29,7 +29,7 @@ def look_by_api(
     pods: Sequence[object],
     hide_names: bool = False,
 ) -> dict[str, Any]:
-    """The answer of the look, in the form of the modules that look: {"node", "workloads", "findings", "notes",
+    """Return the answer of the look, in the form of the modules that look: {"node", "workloads", "findings", "notes",
     "note_checks"}, or `failed` and `msg`.
 
     plan: of rollout_info. beside: of admission_info. node, pods: as the API server gives them.
@@ -42,7 +42,7 @@ def look_by_api(
 def look_by_node(
     host: str, plan: Mapping[str, Any], beside: Mapping[str, Any], hide_names: bool = False
 ) -> dict[str, Any]:
-    """The same of what the node tells of its own pods. beside: of admission_info, with pods."""
+    """Return the same of what the node tells of its own pods. beside: of admission_info, with pods."""
     remarks = Remarks()
     return _look_of(cluster_of_nodes({host: {**plan, "beside_cpus": beside}}, remarks), remarks, hide_names)
 
@@ -67,7 +67,7 @@ def _look_of(cluster: Cluster, remarks: Remarks, hide_names: bool) -> dict[str, 
 
 
 def _owners(pods: Sequence[object]) -> Owners:
-    """Whoever makes pods, as made by nobody: of one node, owners are not asked for theirs."""
+    """Return whoever makes pods, as made by nobody: of one node, owners are not asked for theirs."""
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for metadata in (mapping(mapping(pod).get("metadata")) for pod in pods):
         owners = metadata.get("ownerReferences")

@@ -39,7 +39,7 @@ class LiveWorkload(NamedTuple):
     name: str
 
     def to_text(self) -> str:
-        """As it is shown, and as a waiver names it, such as "Deployment shop/db"."""
+        """Return the name as it is shown, and as a waiver names it, such as "Deployment shop/db"."""
         return "%s %s/%s" % self
 
 
@@ -56,7 +56,7 @@ class LivePod(NamedTuple):
 
 
 def admission_order(pods: Iterable[LivePod], is_drained: bool) -> list[LivePod]:
-    """The pods of a node as a kubelet that starts admits them.
+    """Return the pods of a node as a kubelet that starts admits them.
 
     Those of its files come first, then those of the API server, of both the oldest first; where the node is drained,
     those that a drain leaves are there before the others come back. Which of two of the same second comes first is not
@@ -77,11 +77,11 @@ class Remarks:
         self._names: dict[str, dict[str, None]] = {}
 
     def add(self, what: str, name: str) -> None:
-        """what: a text with %s for the names."""
+        """Add a name to a remark. what: a text with %s for the names."""
         self._names.setdefault(what, {})[name] = None
 
     def to_list(self) -> list[str]:
-        """In the order in which they were found."""
+        """Return the texts, in the order in which they were found."""
         return [what % few(list(names)) for what, names in self._names.items()]
 
 
@@ -93,7 +93,7 @@ class Kinds:
         self._numbers: dict[object, int] = {}
 
     def number(self, pod: Pod) -> int:
-        """That of the kind of this pod."""
+        """Return that of the kind of this pod."""
         bare = pod._replace(uid="", name="", created="", node="", phase="", is_static=False)
         key = repr(bare)
         if key not in self._numbers:
@@ -103,7 +103,7 @@ class Kinds:
 
 
 def read_pods(manifests: Iterable[object], owners: Owners, kinds: Kinds, remarks: Remarks) -> list[LivePod]:
-    """The pods that run on a node or are about to."""
+    """Return the pods that run on a node or are about to."""
     found, all_rules = [], _AllRules()
     for manifest in manifests:
         try:
@@ -151,7 +151,7 @@ class _AllRules:
 
 
 def workload_of(manifest: Mapping[str, Any], owners: Owners, remarks: Remarks) -> LiveWorkload:
-    """What makes this pod again, in the end."""
+    """Return what makes this pod again, in the end."""
     namespace, name = (str(mapping(manifest.get("metadata")).get(field, "")) for field in ("namespace", "name"))
     owner = _controller(manifest)
     if owner is None or owner["kind"] == "Node":
@@ -173,7 +173,7 @@ def _controller(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def owners_of(manifests: Iterable[object], kind: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
-    """ReplicaSets or Jobs by what pods call them; what cannot be read is left out."""
+    """Return ReplicaSets or Jobs by what pods call them; what cannot be read is left out."""
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for manifest in map(mapping, manifests):
         metadata = mapping(manifest.get("metadata"))

@@ -49,7 +49,7 @@ _PRIORITY = 10
 def proposal_files(
     groups: Sequence[NodeGroup], plans: Mapping[str, object], objects: Mapping[str, Sequence[Mapping[str, object]]]
 ) -> dict[str, str]:
-    """{path below the directory: text}. plans: the nodes' answers with the proposal. objects: by their form."""
+    """Return {path below the directory: text}. plans: the nodes' answers with the proposal. objects: by their form."""
     files = {"%s/%s.yml" % (_VARIABLES, group.name): _yaml_file(_variables(group, plans)) for group in groups}
     for form, members in objects.items():
         files[OBJECTS[form]] = _yaml_file("---\n".join(["", *(_block(member, 0) for member in members)]))
@@ -59,14 +59,14 @@ def proposal_files(
 
 
 def is_edited(text: str) -> bool:
-    """Whether a file is not as it was written: its sum is missing, or of something else."""
+    """Return whether a file is not as it was written: its sum is missing, or of something else."""
     header, _newline, body = text.partition("\n")
     found = _SUM.search(header)
     return found is None or found[1] != _sum(body)
 
 
 def table_rows(groups: Iterable[NodeGroup]) -> list[tuple[str, str, str, str]]:
-    """(group, machine, what is proposed in short, nodes) of each group."""
+    """Return (group, machine, what is proposed in short, nodes) of each group."""
     rows = []
     for group in groups:
         value = {row.variable: row.value for row in group.lines}
@@ -106,7 +106,7 @@ def _variables(group: NodeGroup, plans: Mapping[str, object]) -> str:
 
 
 def _reserved(group: NodeGroup, plans: Mapping[str, Any]) -> str:
-    """Which CPUs that makes on the nodes, as they planned it."""
+    """Return which CPUs that makes on the nodes, as they planned it."""
     sets = {str(CPUSet.parse(plans[host]["wanted"]["reserved_system_cpus"])) for host in group.hosts}
     if sets == {""}:
         return "No CPU is reserved."
@@ -133,7 +133,7 @@ def _sum(body: str) -> str:
 
 
 def node_resource_topology(name: str, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The object of one node, by its answer to rollout_info: as it will be with what is wanted there.
+    """Return the object of one node, by its answer to rollout_info: as it will be with what is wanted there.
 
     The resource is cpu. A zone is a NUMA node: capacity are its online CPUs, allocatable those that are not reserved,
     and available those of them that no container has as its own now. Raises InputError.
@@ -175,7 +175,7 @@ def node_resource_topology(name: str, plan: Mapping[str, Any]) -> dict[str, Any]
 
 
 def labelled_node(name: str, group: NodeGroup) -> dict[str, object]:
-    """The labels of a node, as the part of a Node that a server-side apply or a merge patch takes."""
+    """Return the labels of a node, as the part of a Node that a server-side apply or a merge patch takes."""
     check_node_name(name)
     settings = {row.variable: row.value for row in group.lines}
     labels = {
@@ -194,7 +194,8 @@ def labelled_node(name: str, group: NodeGroup) -> dict[str, object]:
 def api_objects(
     form: str, groups: list[NodeGroup], plans: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The objects of all nodes in one of FORMS, by the names of the hosts. names: {host: its name in the cluster}."""
+    """Return the objects of all nodes in one of FORMS, by the names of the hosts. names: {host: its name in the
+    cluster}."""
     found = {}
     for group in groups:
         for host in group.hosts:
@@ -223,7 +224,7 @@ def _assignment(row: Line) -> list[str]:
 
 
 def _block(value: Any, depth: int) -> str:
-    """Plain data as block YAML; what is empty, and lists of scalars, on one line."""
+    """Return plain data as block YAML; what is empty, and lists of scalars, on one line."""
     indent = "  " * depth
     if isinstance(value, Mapping):
         text = ""
@@ -248,7 +249,7 @@ def _inline(value: object) -> str:
 
 
 def _scalar(value: object) -> str:
-    """A word as it is, any other text in quotes, and everything else as JSON, which is YAML, too."""
+    """Return a word as it is, any other text in quotes, and everything else as JSON, which is YAML, too."""
     if not isinstance(value, str):
         return json.dumps(value)
     if re.fullmatch(r"[A-Za-z][\w./-]*", value, re.ASCII) and value.lower() not in _NOT_TEXTS:
@@ -257,14 +258,15 @@ def _scalar(value: object) -> str:
 
 
 def _quoted(character: str) -> str:
-    """A character within double quotes. JSON would have two escapes for some, which YAML reads as two characters."""
+    """Return a character within double quotes. JSON would have two escapes for some, which YAML reads as two
+    characters."""
     if " " <= character <= "~" and character not in '"\\':
         return character
     return "\\U%08x" % ord(character)
 
 
 def _comment(text: str) -> list[str]:
-    """A text as lines of a comment."""
+    """Return a text as lines of a comment."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > _WIDTH:

@@ -51,7 +51,7 @@ class NodeGroup(NamedTuple):
 def read_nodes(
     plans: Mapping[str, object], wishes: Mapping[str, SettingsWish], skip_no_kubelet: bool
 ) -> list[ProposedNode]:
-    """The nodes by their names, from their answers to rollout_info.
+    """Return the nodes by their names, from their answers to rollout_info.
 
     Raises InputError for a host that was not read, with the reasons of all such hosts.
     """
@@ -87,7 +87,8 @@ def _node(host: str, answer: Mapping[str, Any], wishes: Mapping[str, SettingsWis
 
 
 def group_nodes(nodes: Iterable[ProposedNode]) -> list[NodeGroup]:
-    """The groups, by name. Raises InputError where a reservation cannot be had of a machine, with all such groups."""
+    """Return the groups, by name. Raises InputError where a reservation cannot be had of a machine, with all such
+    groups."""
     members: dict[tuple[Shape, str], list[ProposedNode]] = {}
     wishes: dict[str, dict[str, SettingsWish]] = {}
     for node in nodes:
@@ -110,7 +111,7 @@ def group_nodes(nodes: Iterable[ProposedNode]) -> list[NodeGroup]:
 
 
 def plain(wish: SettingsWish) -> dict[str, Any]:
-    """A wish as plain data."""
+    """Return a wish as plain data."""
     return {**wish._asdict(), "reservation": dict(wish.reservation)}
 
 
@@ -144,7 +145,7 @@ class ProposalVerdict(NamedTuple):
 
 
 def judge(groups: Iterable[NodeGroup], plans: Mapping[str, object]) -> ProposalVerdict:
-    """Whether every kubelet would start with what is proposed. plans: the answers of rollout_info with it."""
+    """Return whether every kubelet would start with what is proposed. plans: the answers of rollout_info with it."""
     hosts = sorted(host for group in groups for host in group.hosts)
     verdicts = {host: _verdict(collected(host, plans.get(host))) for host in hosts}
     return ProposalVerdict(
@@ -154,7 +155,7 @@ def judge(groups: Iterable[NodeGroup], plans: Mapping[str, object]) -> ProposalV
 
 
 def _verdict(answer: Mapping[str, object]) -> ProposalVerdict:
-    """What the plan of one node says."""
+    """Return what the plan of one node says."""
     if answer["status"] in (FAILED, UNREACHABLE, NO_KUBELET):
         return ProposalVerdict((line(answer.get("message", "there is no kubelet")),), ())
     refusals, notes = [], []
@@ -176,7 +177,7 @@ def _verdict(answer: Mapping[str, object]) -> ProposalVerdict:
 
 
 def conflicts(groups: Iterable[NodeGroup], given: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """Where the inventory has another value than the proposal. given: {host: {variable: value}}."""
+    """Return where the inventory has another value than the proposal. given: {host: {variable: value}}."""
     found: dict[str, list[str]] = {}
     for group in groups:
         # Of these two only one is taken.

@@ -100,7 +100,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(topology: Topology) -> Shape:
-    """The shape of a machine."""
+    """Return the shape of a machine."""
     parts = [
         NUMANodeShape(
             len(node.cpus),
@@ -123,13 +123,13 @@ def shape_of(topology: Topology) -> Shape:
 
 
 def short_hash(value: object) -> str:
-    """Eight hexadecimal digits that stand for plain data."""
+    """Return eight hexadecimal digits that stand for plain data."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
 
 def _within(groups: tuple[Group, ...], node: Group) -> list[Group]:
-    """The cores or caches that a NUMA node has a part of."""
+    """Return the cores or caches that a NUMA node has a part of."""
     return [group for group in groups if group.cpus & node.cpus]
 
 
@@ -193,7 +193,7 @@ class Line(NamedTuple):
 
 
 def propose(shape: Shape, topology: Topology, minor: int, wish: SettingsWish) -> list[Line]:
-    """The variables for nodes of a shape. topology: of one of them. minor: of their oldest kubelet, such as 33.
+    """Return the variables for nodes of a shape. topology: of one of them. minor: of their oldest kubelet, such as 33.
 
     Raises InputError where the reservation cannot be had of these machines.
     """
@@ -218,12 +218,13 @@ def propose(shape: Shape, topology: Topology, minor: int, wish: SettingsWish) ->
 
 
 def arguments(lines: list[Line]) -> dict[str, Any]:
-    """The proposal as options of modules, which are about the kubelet alone."""
+    """Return the proposal as options of modules, which are about the kubelet alone."""
     return {line.variable[len(PREFIX) :]: line.value for line in lines if line.variable.startswith(PREFIX)}
 
 
 def _is_one_core(topology: Topology, wish: SettingsWish) -> bool:
-    """Whether the system and the pods have to share one core, unless it is to be split or a count was asked for."""
+    """Return whether the system and the pods have to share one core, unless it is to be split or a count was asked
+    for."""
     asked = wish.reservation
     is_split = bool(asked.get("allow_split_core")) and len(topology.online) > 1
     return len(topology.cores) == 1 and not is_split and asked.get("count") is None
@@ -242,7 +243,7 @@ def _policy(wish: SettingsWish, is_static: bool, one_core: bool) -> Line:
 
 
 def _options(shape: Shape, minor: int, wish: SettingsWish, is_static: bool) -> Line:
-    """cpuManagerPolicyOptions, each with its reason, and why one that could be expected is not among them."""
+    """Return cpuManagerPolicyOptions, each with its reason, and why one that could be expected is not among them."""
     options: dict[str, str] = {}
     reasons = []
     if not is_static:
@@ -278,7 +279,7 @@ def _options(shape: Shape, minor: int, wish: SettingsWish, is_static: bool) -> L
 
 
 def _alignment(shape: Shape, minor: int, wish: SettingsWish, one_core: bool) -> list[Line]:
-    """The topology manager's settings; its policy first."""
+    """Return the topology manager's settings; its policy first."""
     alignment = wish.numa_alignment or _ALIGNMENT[wish.workload]
     why = _WHY_ALIGNMENT[alignment]
     extra: list[Line] = []
@@ -314,7 +315,7 @@ def _no_reservation(shape: Shape) -> Line:
 
 
 def _reservation(topology: Topology, wish: SettingsWish, alignment: str, options: Mapping[str, str]) -> Line:
-    """A count of CPUs, which each node plans from its own topology."""
+    """Return a count of CPUs, which each node plans from its own topology."""
     asked = {"strategy": _STRATEGY[wish.workload], **wish.reservation}
     split = bool(asked.get("allow_split_core"))
     count, is_least, how = _count(topology, asked)
@@ -339,7 +340,8 @@ def _reservation(topology: Topology, wish: SettingsWish, alignment: str, options
 def _largest_pods(
     topology: Topology, reserved: CPUSet, asked: Mapping[str, Any], alignment: str, options: Mapping[str, str]
 ) -> str:
-    """What the reservation costs the largest pod, and what the other strategy would; empty where that is too much."""
+    """Return what the reservation costs the largest pod, and what the other strategy would; empty where that is too
+    much."""
     view, parsed = kubelet_view(topology), parse_static_options(options, NEWEST_MINOR, True)
     sizes = largest_pods(view, reserved, parsed, [alignment]).get(alignment)
     if sizes is None:
@@ -354,7 +356,7 @@ def _largest_pods(
 
 
 def _count(topology: Topology, asked: Mapping[str, Any]) -> tuple[int, bool, str]:
-    """How many CPUs, whether these are the least that are to be reserved, and why so many."""
+    """Return how many CPUs, whether these are the least that are to be reserved, and why so many."""
     if asked.get("count") is not None:
         return asked["count"], False, "the count that was asked for"
     cpus = len(topology.online)
@@ -374,7 +376,7 @@ def _count(topology: Topology, asked: Mapping[str, Any]) -> tuple[int, bool, str
 
 
 def _core_of_each_numa_node(topology: Topology) -> int:
-    """How many CPUs that is; 0 where a NUMA node would have no core left."""
+    """Return how many CPUs that is; 0 where a NUMA node would have no core left."""
     cores = [core.cpus for core in topology.cores]
     nodes = [[core for core in cores if core & node.cpus] for node in topology.numa_nodes if node.cpus]
     return 0 if min(map(len, nodes)) < 2 else len(nodes) * max(map(len, cores))

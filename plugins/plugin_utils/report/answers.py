@@ -40,7 +40,7 @@ WRONG = (CPUManagerError, *MALFORMED)
 
 
 def plain(answer: object, default: Callable[[object], object] | None = None) -> Any:
-    """An answer as plain data that can be written. Raises WRONG, also for more than any real node answers.
+    """Return an answer as plain data that can be written. Raises WRONG, also for more than any real node answers.
 
     default: what is written in place of what JSON does not know.
     """
@@ -51,7 +51,8 @@ def plain(answer: object, default: Callable[[object], object] | None = None) -> 
 
 
 def text(value: Any) -> str:
-    """Any value as text that can be shown: without control characters, apart from line ends, and not too long."""
+    """Return any value as text that can be shown: without control characters, apart from line ends, and not too
+    long."""
     shown = value if isinstance(value, str) else _as_json(value)
     if len(shown) > _LONGEST_TEXT:
         shown = shown[:_LONGEST_TEXT] + " …"
@@ -69,12 +70,12 @@ def _as_json(value: object) -> str:
 
 
 def line(value: object) -> str:
-    """A value of a node's answer as text that can be shown, in one line."""
+    """Return a value of a node's answer as text that can be shown, in one line."""
     return " ".join(text(value).split())
 
 
 def few(names: Sequence[str]) -> str:
-    """The first of these names, in one line, and how many more there are."""
+    """Return the first of these names, in one line, and how many more there are."""
     more = len(names) - _MOST_NAMED
     named = ", ".join(map(line, names[:_MOST_NAMED]))
     return "%s and %d more" % (named, more) if more > 0 else named
@@ -96,17 +97,17 @@ _SHOWN = _Shown({ord("\n"): "\n", ord("\t"): " "})
 
 
 def size(things: object) -> int:
-    """How many items there are; none in what is not a list."""
+    """Return how many items there are; none in what is not a list."""
     return len(things) if isinstance(things, (Mapping, list)) else 0
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one."""
+    """Return the value where it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """The first items of a list; none of what is not a list."""
+    """Return the first items of a list; none of what is not a list."""
     return value[:_MOST_ITEMS] if isinstance(value, list) else []
 
 
@@ -128,7 +129,8 @@ _WAYS_OF = {
 
 
 def ways_of(answer: Mapping[str, object], running: Mapping[str, object]) -> list[dict[str, Any]]:
-    """Rows {"subject", "wanted", "files", "kubelet", "checkpoint", "kernel", "odd"}: texts, or None for "not read".
+    """Return rows {"subject", "wanted", "files", "kubelet", "checkpoint", "kernel", "odd"}: texts, or None for "not
+    read".
 
     running: {setting: value} as the running kubelet has them. "odd" lists the ways that stand out.
     """
@@ -151,7 +153,8 @@ def ways_of(answer: Mapping[str, object], running: Mapping[str, object]) -> list
 
 
 def meaning_of(name: str, value: object) -> object:
-    """What the kubelet makes of the value of a setting, as it writes "60s" as "1m0s"; a text where it takes none."""
+    """Return what the kubelet makes of the value of a setting, as it writes "60s" as "1m0s"; a text where it takes
+    none."""
     try:
         return SETTINGS[name].meaning(value)
     except WRONG:
@@ -165,7 +168,8 @@ def _row(subject: str, values: Sequence[object], meanings: Sequence[object]) -> 
 
 
 def _odd(given: Mapping[str, object]) -> list[str]:
-    """The ways that differ from the wanted value; where none is, from what most have, or the first of equally many."""
+    """Return the ways that differ from the wanted value; where none is, from what most have, or the first of equally
+    many."""
     values = list(given.values())
     right = given["wanted"] if "wanted" in given else max(values, key=values.count, default=None)
     return [way for way, value in given.items() if value != right]
@@ -180,17 +184,17 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def time_of(seconds: float) -> str:
-    """ "2026-11-23T15:04:05Z" of seconds since the epoch."""
+    """Return "2026-11-23T15:04:05Z" of seconds since the epoch."""
     return time.strftime(_FORMAT, time.gmtime(seconds))
 
 
 def seconds_of(moment: object) -> int:
-    """Seconds since the epoch of "2026-11-23T15:04:05Z". Raises InputError."""
+    """Return seconds since the epoch of "2026-11-23T15:04:05Z". Raises InputError."""
     return _parsed(moment, _FORMAT, "a time such as 2026-11-23T15:04:05Z")
 
 
 def check_date(date: object) -> str:
-    """The date, if it is one such as "2026-12-31". Raises InputError."""
+    """Return the date, if it is one such as "2026-12-31". Raises InputError."""
     # YAML makes a date of one without quotes.
     text = date.isoformat() if hasattr(date, "isoformat") else date
     _parsed(text, _DATE, "a date such as 2026-12-31")
@@ -208,7 +212,7 @@ def _parsed(text: Any, form: str, expected: str) -> int:
 
 
 def duration_of(text: str) -> int:
-    """Seconds of "24h", "90m", "7d" or "1d12h". Raises InputError."""
+    """Return seconds of "24h", "90m", "7d" or "1d12h". Raises InputError."""
     parts = re.findall("([0-9]{1,9})([smhdw])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise InputError("%r is not a duration" % text, remedy="write one such as 24h, 90m or 7d")
@@ -228,7 +232,8 @@ _NOT_ANSWERED = frozenset(("failed", "host"))
 
 
 def answered(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What a module answered, of the result of its task; with `failed`, `unreachable` and `msg` where it did not."""
+    """Return what a module answered, of the result of its task; with `failed`, `unreachable` and `msg` where it did
+    not."""
     answer = {name: value for name, value in result.items() if name not in _OF_ANSIBLE and str(name)[:1] != "_"}
     # From ansible-core 2.19 on, a module that crashed has its message there alone.
     event = getattr(result.get("exception"), "event", None)
@@ -238,7 +243,7 @@ def answered(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
-    """One dict for each host: its answer with `host` and `status`, whatever the host answered.
+    """Return one dict for each host: its answer with `host` and `status`, whatever the host answered.
 
     answers: {host: the result of rollout_info}; None or nothing for a host that was not reached.
     """
@@ -246,7 +251,7 @@ def collect(answers: Mapping[str, object]) -> list[dict[str, Any]]:
 
 
 def collected(host: str, answer: object) -> dict[str, Any]:
-    """The answer of one host, with `host` and `status`; with `message` where it could not be read."""
+    """Return the answer of one host, with `host` and `status`; with `message` where it could not be read."""
     try:
         # What cannot be written as JSON must not keep the others from being written.
         answer = plain(answered(answer) if isinstance(answer, Mapping) else answer)
@@ -265,7 +270,7 @@ def collected(host: str, answer: object) -> dict[str, Any]:
 
 
 def was_read(node: Mapping[str, object], may_lack_kubelet: bool) -> bool:
-    """Whether a report has something to say of one dict of collect().
+    """Return whether a report has something to say of one dict of collect().
 
     may_lack_kubelet: whether a host without a kubelet is left out on purpose, as a bastion is. Any other one may have
     a kubelet that was not found, as below another root.
@@ -274,13 +279,13 @@ def was_read(node: Mapping[str, object], may_lack_kubelet: bool) -> bool:
 
 
 def why_unread(node: Mapping[str, object]) -> str:
-    """Why nothing was read of one dict of collect()."""
+    """Return why nothing was read of one dict of collect()."""
     notes = [node.get("message"), *items(node.get("notes"))] if node["status"] == NO_KUBELET else [node.get("message")]
     return text(next(filter(None, notes), "the node gave no reason"))
 
 
 def view(node: Mapping[str, object]) -> ReportedView:
-    """What is shown of one dict of collect(), as texts and lists of texts. It raises nothing."""
+    """Return what is shown of one dict of collect(), as texts and lists of texts. It raises nothing."""
     return {
         "host": line(node.get("host", "")),
         "status": line(node.get("status", "")),
@@ -296,7 +301,7 @@ def view(node: Mapping[str, object]) -> ReportedView:
 
 
 def machine_of(topology: Mapping[str, Any]) -> str:
-    """A topology in a few words; empty where it cannot be read."""
+    """Return a topology in a few words; empty where it cannot be read."""
     if not topology:
         return ""
     try:

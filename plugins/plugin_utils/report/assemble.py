@@ -68,7 +68,7 @@ LEVELS = ("socket", "numa_node", "l3_cache")
 
 
 def layout(topology: Topology) -> list[dict[str, Any]]:
-    """Boxes {"kind", "id", "cpus", "members"}; the innermost members are cores, as lists of CPU ids.
+    """Return boxes {"kind", "id", "cpus", "members"}; the innermost members are cores, as lists of CPU ids.
 
     CPUs that a level leaves out are in a box of that level whose id is None.
     """
@@ -145,13 +145,13 @@ class Baseline:
 
 
 def _value(finding: Mapping[str, object]) -> str:
-    """What was found. The figures of a measurement are others each time, and none of them is a value."""
+    """Return what was found. The figures of a measurement are others each time, and none of them is a value."""
     check = CHECKS.get(str(finding.get("check")))
     return "" if check is not None and check.look else str(finding.get("found"))
 
 
 def _moment(value: object) -> str:
-    """A time of ours; empty for what is none."""
+    """Return a time of ours; empty for what is none."""
     try:
         seconds_of(value)
     except InputError:
@@ -164,7 +164,7 @@ def _gone(host: str, check: str, subject: str) -> GoneFinding:
 
 
 def hosts_by_gone(gone: Iterable[GoneFinding]) -> dict[tuple[str, str], list[str]]:
-    """{(check, subject): the hosts of which it is gone}, that of most hosts first."""
+    """Return {(check, subject): the hosts of which it is gone}, that of most hosts first."""
     hosts: dict[tuple[str, str], list[str]] = {}
     for finding in gone:
         hosts.setdefault((finding["check"], finding["subject"]), []).append(line(finding["host"]))
@@ -172,13 +172,14 @@ def hosts_by_gone(gone: Iterable[GoneFinding]) -> dict[tuple[str, str], list[str
 
 
 def items_of(part: Mapping[str, object], name: str) -> list[object]:
-    """A list in a report of ours, whatever its length."""
+    """Return a list in a report of ours, whatever its length."""
     value = part.get(name)
     return value if isinstance(value, list) else []
 
 
 def read_baseline(path: str, fleet: str = "") -> Baseline:
-    """The report in a file. Raises InputError for what is no report of this schema, and for that of another fleet.
+    """Return the report in a file. Raises InputError for what is no report of this schema, and for that of another
+    fleet.
 
     fleet: the name of this one, if it has one. Hosts of both may have the same names.
     """
@@ -191,7 +192,8 @@ def read_baseline(path: str, fleet: str = "") -> Baseline:
 
 
 def read_report(path: str) -> dict[str, object]:
-    """A report in a file, as plain data that somebody may have edited. Raises InputError for what is no such report."""
+    """Return a report in a file, as plain data that somebody may have edited. Raises InputError for what is no such
+    report."""
     remedy = "give the drift.json of an earlier report"
     try:
         with open(path, encoding="utf-8") as file:
@@ -232,7 +234,7 @@ class Groups:
         self._groups: list[ReportedGroup] = []
 
     def number_of(self, answer: Mapping[str, object]) -> int:
-        """The group of the node that gave this answer."""
+        """Return the group of the node that gave this answer."""
         topology = mapping(answer.get("topology"))
         kubelet, found = mapping(answer.get("kubelet")), mapping(answer.get("found"))
         kernel = line(answer.get("kernel") or "")
@@ -260,7 +262,8 @@ class Groups:
         return number
 
     def counted(self, nodes: Iterable[MeasuredNode]) -> list[ReportedGroup]:
-        """The groups of these nodes, the smallest first, numbered in this order; the nodes get the new numbers."""
+        """Return the groups of these nodes, the smallest first, numbered in this order; the nodes get the new
+        numbers."""
         nodes = list(nodes)
         states: dict[int, dict[str, int]] = {}
         for node in nodes:
@@ -280,13 +283,13 @@ class Groups:
 
 
 def _runtime(socket: object) -> str:
-    """ "containerd" of /run/k3s/containerd/containerd.sock."""
+    """Return "containerd" of /run/k3s/containerd/containerd.sock."""
     name = line(socket or "").rpartition("/")[2].partition(".sock")[0]
     return {"crio": "cri-o"}.get(name, name)
 
 
 def cpu_map(described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How CPUs are drawn: {"boxes", "offline"}; None where the topology cannot be read.
+    """Return how CPUs are drawn: {"boxes", "offline"}; None where the topology cannot be read.
 
     A box is {"core": CPUs} or {"kind", "name", "members": boxes}.
     """
@@ -337,7 +340,7 @@ _KINDS_OF_ROWS = frozenset(("configuration", "would_not_start"))
 def findings_of(
     view: ReportedView, answer: Mapping[str, object], running: Mapping[str, object], looks: Mapping[str, object]
 ) -> list[ReportedFinding]:
-    """The findings of one node, the worst first.
+    """Return the findings of one node, the worst first.
 
     view: what answers.view() gives of the answer. running: {setting: value} as the running kubelet has them, empty
     where it was not read. looks: {one of LOOKS: what the node answered}, without those that were not wanted.
@@ -359,12 +362,12 @@ def findings_of(
 
 
 def is_open(finding: ReportedFinding) -> bool:
-    """Whether it counts: it is no note, and not waived."""
+    """Return whether it counts: it is no note, and not waived."""
     return finding["severity"] != NOTE and not finding["waived"]
 
 
 def oldest_findings(nodes: Iterable[ReportedNode]) -> dict[str, str]:
-    """{check: when its oldest finding was first seen}, of the findings that count; empty without a baseline."""
+    """Return {check: when its oldest finding was first seen}, of the findings that count; empty without a baseline."""
     oldest: dict[str, str] = {}
     for node in nodes:
         for finding in node["findings"]:
@@ -410,7 +413,7 @@ def _of_rows(view: ReportedView) -> Iterator[ReportedFinding]:
 
 
 def _of_looks(looks: Mapping[str, object]) -> Iterator[ReportedFinding]:
-    """A node may be hostile: a look has findings of its own checks only."""
+    """Yield a node may be hostile: a look has findings of its own checks only."""
     for look in LOOKS:
         if look not in looks:
             continue
@@ -428,7 +431,7 @@ def _of_looks(looks: Mapping[str, object]) -> Iterator[ReportedFinding]:
 
 
 def _of_notes(answer: Mapping[str, object]) -> Iterator[ReportedFinding]:
-    """A node may be hostile: an id that is none of a note's is not taken."""
+    """Yield a node may be hostile: an id that is none of a note's is not taken."""
     notes, ids = items(answer.get("notes")), items(answer.get("note_checks"))
     for note, check_id in zip_longest(notes, ids[: len(notes)], fillvalue=""):
         is_known = isinstance(check_id, str) and check_id in CHECKS
@@ -514,7 +517,7 @@ class ReportTerms(NamedTuple):
 
 
 def assemble(results: Iterable[Result | Problem], terms: ReportTerms) -> Report:
-    """The report of these results; of several of one host the newest counts."""
+    """Return the report of these results; of several of one host the newest counts."""
     groups = Groups()
     problems: list[UnusedFile] = []
     newest: dict[str, MeasuredNode] = {}
@@ -558,7 +561,7 @@ def assemble(results: Iterable[Result | Problem], terms: ReportTerms) -> Report:
 
 
 def fails(report: Report, gate: str) -> bool:
-    """Whether a report does not pass one of GATES. What could not be read passes "never" alone."""
+    """Return whether a report does not pass one of GATES. What could not be read passes "never" alone."""
     if gate == "never":
         return False
     is_unread = report["problems"] or lacks_kubelets(report) or UNKNOWN_STATES.intersection(report["summary"]["states"])
@@ -566,12 +569,12 @@ def fails(report: Report, gate: str) -> bool:
 
 
 def lacks_kubelets(report: Report) -> bool:
-    """Whether no host of a report has a kubelet, so that nothing was compared."""
+    """Return whether no host of a report has a kubelet, so that nothing was compared."""
     return all(node["state"] == NO_KUBELET for node in report["nodes"])
 
 
 def failing_hosts(report: Report, gate: str) -> list[str]:
-    """The hosts for which a report does not pass one of GATES, in its order."""
+    """Return the hosts for which a report does not pass one of GATES, in its order."""
     states = UNKNOWN_STATES | {"danger": {REFUSED}, "drift": {REFUSED, DRIFT}}.get(gate, set())
     return [] if gate == "never" else [node["host"] for node in report["nodes"] if node["state"] in states]
 
@@ -647,7 +650,7 @@ def _node(result: Result, terms: ReportTerms, groups: Groups) -> MeasuredNode:
 
 
 def _state(status: str, findings: Iterable[ReportedFinding]) -> str:
-    """A node is as wanted where nothing but what is waived differs."""
+    """Return a node is as wanted where nothing but what is waived differs."""
     severities = {finding["severity"] for finding in findings if is_open(finding)}
     if severities:
         return REFUSED if DANGER in severities else DRIFT
@@ -664,7 +667,7 @@ def _owner(owner: Mapping[str, object]) -> list[str]:
 
 
 def _check_counts(nodes: Iterable[MeasuredNode]) -> list[CheckCount]:
-    """How many nodes have each check, the worst checks first. A node counts once."""
+    """Return how many nodes have each check, the worst checks first. A node counts once."""
     rows: dict[str, CheckCount] = {}
     for node in nodes:
         seen: dict[str, set[Count]] = {}
@@ -687,7 +690,7 @@ def _check_counts(nodes: Iterable[MeasuredNode]) -> list[CheckCount]:
 
 
 def _outcome(nodes: Sequence[MeasuredNode], problems: Sequence[UnusedFile]) -> tuple[str, int]:
-    """The worst of all nodes. A node that could not be read, and a file that was not used, are never clean."""
+    """Return the worst of all nodes. A node that could not be read, and a file that was not used, are never clean."""
     findings = [finding for node in nodes for finding in node["findings"] if is_open(finding)]
     if any(finding["severity"] == DANGER for finding in findings):
         outcome = "danger"
@@ -707,7 +710,7 @@ def _counts(states: Iterable[str]) -> dict[str, int]:
 
 
 def _natural(host: str) -> list[tuple[int, str]]:
-    """worker-2 comes before worker-10."""
+    """Return a key by which worker-2 comes before worker-10."""
     parts: list[tuple[int, str]] = []
     digits = ""
     for character in host + "\0":

@@ -55,7 +55,7 @@ class Check(NamedTuple):
     look: str = ""
 
     def remedy_for(self, subject: str = "") -> str:
-        """What to do about a finding, with the name of the variable where the subject is a setting."""
+        """Return what to do about a finding, with the name of the variable where the subject is a setting."""
         is_setting = subject in self.subjects and VARIABLE in self.remedy
         variable = "kubelet_" + subject if is_setting else "the variable of the role kubelet"
         return self.remedy.replace(VARIABLE, variable)
@@ -787,7 +787,7 @@ _ALL = (
 
 
 def _with_settings(check: Check) -> Check:
-    """A check with the settings whose differences are findings of it."""
+    """Return a check with the settings whose differences are findings of it."""
     settings = tuple(name for name, setting in SETTINGS.items() if setting.check == check.id)
     return check._replace(subjects=check.subjects + settings)
 
@@ -797,6 +797,6 @@ _BY_SUBJECT = {subject: check for check in CHECKS.values() for subject in check.
 
 
 def check_of_subject(subject: str) -> Check:
-    """The check of a subject of drift, as drift_info names it."""
+    """Return the check of a subject of drift, as drift_info names it."""
     kind, space, _rest = subject.partition(" ")
     return _BY_SUBJECT.get(kind + space) or CHECKS["field-differs"]

@@ -35,7 +35,7 @@ _REMEDIES = {
 
 
 def settings_of_configz(answer: object) -> dict[str, Any]:
-    """All settings as the running kubelet has them, in the form of the modules. Raises NodeError.
+    """Return all settings as the running kubelet has them, in the form of the modules. Raises NodeError.
 
     Source: pkg/kubelet/server/server.go, component-base/configz.
     """
@@ -58,7 +58,7 @@ class AskedAPI(NamedTuple):
 
 
 def read_configz(node_name: str, server: AskedAPI) -> dict[str, object]:
-    """The settings of the kubelet of this node of the cluster. Raises NodeError, with the reason in words.
+    """Return the settings of the kubelet of this node of the cluster. Raises NodeError, with the reason in words.
 
     It takes the right to get nodes/proxy.
     """
@@ -74,7 +74,8 @@ def read_configz(node_name: str, server: AskedAPI) -> dict[str, object]:
 
 
 def read_node(node_name: str, server: AskedAPI) -> tuple[dict[str, Any], list[Any]]:
-    """The node of the cluster, and its pods, as the API server has them. Raises NodeError, with the reason in words.
+    """Return the node of the cluster, and its pods, as the API server has them. Raises NodeError, with the reason in
+    words.
 
     It takes the rights to get nodes and to list pods of all namespaces.
     """
@@ -139,7 +140,7 @@ def _read(asked: _Asked, server: AskedAPI, ask: Callable[[Any], Any], largest: i
 
 
 def _answer_of(error: Any) -> str:
-    """What the API server answered in place of what was wanted."""
+    """Return what the API server answered in place of what was wanted."""
     what = "HTTP status %s" % error.status
     try:
         message = json.loads(error.body)["message"]

@@ -61,7 +61,7 @@ class Figure(NamedTuple):
 
 
 def host_use_of(given: Mapping[str, Any], cpus: int, reserved: ReservedAmounts) -> HostUse | None:
-    """The counters of a look at a node; None where they cannot be. cpus: how many it has."""
+    """Return the counters of a look at a node; None where they cannot be. cpus: how many it has."""
     boot, uptime = line(given.get("boot") or ""), _number(given.get("uptime"))
     total, pods = _number(given.get("total_us")), _number(given.get("pods_us"))
     pressure, memory = _number(given.get("pressure_us")), _number(given.get("memory_bytes"))
@@ -81,7 +81,7 @@ def host_use_of(given: Mapping[str, Any], cpus: int, reserved: ReservedAmounts) 
 
 
 def cpu_count(text: object) -> int:
-    """How many CPUs are in a list; none where it is not a list."""
+    """Return how many CPUs are in a list; none where it is not a list."""
     try:
         return len(CPUSet.parse(line(text or "")))
     except InputError:
@@ -89,7 +89,7 @@ def cpu_count(text: object) -> int:
 
 
 def reserved_memory(*settings: object) -> int | None:
-    """The bytes that kubeReserved and systemReserved keep from pods; None where it is not known.
+    """Return the bytes that kubeReserved and systemReserved keep from pods; None where it is not known.
 
     settings: as a node found them, or as they are wanted of it, of which the later ones count.
     """
@@ -103,7 +103,7 @@ def reserved_memory(*settings: object) -> int | None:
 
 
 def amount(value: object) -> int | None:
-    """A number of a report; None where it cannot be one."""
+    """Return a number of a report; None where it cannot be one."""
     number = _number(value)
     return None if number is None else int(number)
 
@@ -114,7 +114,8 @@ def _number(value: Any) -> float | None:
 
 
 def means_of(readings: Sequence[Reading]) -> Iterator[HostMean]:
-    """What was used between each two readings, in their order, of one boot, and of which no counter went backwards."""
+    """Yield what was used between each two readings, in their order, of one boot, and of which no counter went
+    backwards."""
     for (made, before), (_made, after) in zip(readings, readings[1:]):
         seconds = _seconds(before, after)
         total, pods = after["total_us"] - before["total_us"], after["pods_us"] - before["pods_us"]
@@ -129,7 +130,7 @@ def means_of(readings: Sequence[Reading]) -> Iterator[HostMean]:
 
 
 def memory_of(readings: Sequence[Reading]) -> Iterator[Figure]:
-    """The memory that was used at each reading; a node's counters that two reports have are one reading."""
+    """Yield the memory that was used at each reading; a node's counters that two reports have are one reading."""
     before: HostUse | None = None
     for made, use in readings:
         seconds = 0.0 if before is None else _seconds(before, use)
@@ -140,12 +141,13 @@ def memory_of(readings: Sequence[Reading]) -> Iterator[Figure]:
 
 
 def _seconds(before: HostUse, after: HostUse) -> float:
-    """From one reading to the next, by the clock that nobody sets; 0 after a boot."""
+    """Return the time from one reading to the next, by the clock that nobody sets; 0 after a boot."""
     return after["uptime"] - before["uptime"] if before["boot"] == after["boot"] else 0.0
 
 
 def verdicts_of(readings: Sequence[Reading], reserved: ReservedAmounts) -> list[str]:
-    """`reserves 4 CPUs, the host used 2.6 ...; enough` of a node, and the same of its memory where that is known.
+    """Return `reserves 4 CPUs, the host used 2.6 ...; enough` of a node, and the same of its memory where that is
+    known.
 
     The readings are in order.
     """
@@ -183,7 +185,7 @@ def _judged(
     shown: Callable[[float], str],
     squeezed: str = "",
 ) -> str:
-    """What these figures say of what is reserved. names: of the largest figure, of one, and of it."""
+    """Return what these figures say of what is reserved. names: of the largest figure, of one, and of it."""
     span = _span(sum(figure.seconds for figure in figures))
     # The nearest rank: of fewer than 100 it is the largest.
     used = sorted(figure.used for figure in figures)[ceil(0.99 * len(figures)) - 1]
@@ -208,7 +210,7 @@ def _judged(
 
 
 def _span(seconds: float) -> str:
-    """`5 minutes`, `24.0 hours`, `14.0 days`."""
+    """Return `5 minutes`, `24.0 hours`, `14.0 days`."""
     if seconds < 3600:
         return counted("%.0f" % (seconds / 60), "minute")
     return "%.1f hours" % (seconds / 3600) if seconds <= _DAY else "%.1f days" % (seconds / _DAY)

@@ -49,7 +49,7 @@ class _Suite(NamedTuple):
 
 
 def junit(report: Report, checks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """The XML in pieces, each a text of at most one node; they are written as UTF-8.
+    """Yield the XML in pieces, each a text of at most one node; they are written as UTF-8.
 
     checks: {id: {"severity", "title", "look"}} of all checks that there are; each that is no note is a case of each
     node. A finding that counts is a failure, a waived one is skipped, and notes are the output of the suite. All is
@@ -101,7 +101,7 @@ class _Usual:
         self.kinds: dict[object, Sequence[_Case]] = {}
 
     def cases(self, node: MeasuredNode) -> Sequence[_Case]:
-        """Those of this node."""
+        """Return those of this node."""
         looks = {name: bool(look["is_measured"]) for name, look in node.get("looks", {}).items()}
         kind = NO_KUBELET if node["state"] == NO_KUBELET else tuple(looks.items())
         if kind not in self.kinds:
@@ -113,7 +113,7 @@ class _Usual:
 
     @staticmethod
     def _why_not(kind: object, look: str, looks: Mapping[str, bool]) -> str:
-        """Why a check says nothing of a node; empty where it does."""
+        """Return why a check says nothing of a node; empty where it does."""
         if kind == NO_KUBELET:
             return NO_KUBELET
         if not look or looks.get(look):
@@ -142,7 +142,7 @@ def _problem(problem: UnusedFile) -> _Case:
 
 
 def _case(check: str, findings: Sequence[ReportedFinding], title: str) -> _Case:
-    """The findings of one check, all in one case."""
+    """Return the findings of one check, all in one case."""
     counting = [finding for finding in findings if is_open(finding)]
     if not counting:
         waived = findings[0]["waived"] or {"reason": "", "until": ""}
@@ -169,7 +169,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _totals(cases: Iterable[_Case], names: Sequence[str] = ("tests", "failures", "errors", "skipped")) -> str:
-    """The attributes that count."""
+    """Return the attributes that count."""
     counts = Counter(case.result for case in cases)
     numbers = {
         "tests": sum(counts.values()),
@@ -209,5 +209,5 @@ def _text(value: str) -> str:
 
 
 def _attribute(value: str) -> str:
-    """With its quotation marks."""
+    """Return a text with its quotation marks."""
     return quoteattr(line(value))

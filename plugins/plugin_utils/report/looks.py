@@ -39,12 +39,12 @@ _MODULES = {IMPACT: "admission_info", TRIAL: "kubelet_trial"}
 
 
 def module_of(look: str) -> str:
-    """The name of the module that looks."""
+    """Return the name of the module that looks."""
     return "kubenode.cpu_manager." + source_of(look)
 
 
 def source_of(look: str) -> str:
-    """The module that looks, as the source of a finding."""
+    """Return the module that looks, as the source of a finding."""
     return _MODULES.get(look, look + "_info")
 
 
@@ -65,7 +65,7 @@ def arguments_of(
     devices: Sequence[object] = (),
     tells: bool = False,
 ) -> dict[str, object]:
-    """What the module of a look is given beside the places of the node's files.
+    """Return what the module of a look is given beside the places of the node's files.
 
     wanted: the wanted settings. program: the option of kubelet_trial. devices: that of admission_info. tells: whether
     the node tells of its pods.
@@ -82,7 +82,8 @@ def arguments_of(
 
 
 def kept(look: str, answer: object) -> dict[str, Any]:
-    """What a result file has of the answer to a look: plain data, with `failed` and `msg` where there is none."""
+    """Return what a result file has of the answer to a look: plain data, with `failed` and `msg` where there is
+    none."""
     if not isinstance(answer, Mapping):
         return {"failed": True, "msg": "the answer of the node is not a mapping"}
     if answer.get("unreachable"):
@@ -96,7 +97,7 @@ def kept(look: str, answer: object) -> dict[str, Any]:
 
 
 def shown_looks(looks: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """{look: {"is_measured", "seconds", "containers", "left_out"}} as a report has it; it raises nothing.
+    """Return {look: {"is_measured", "seconds", "containers", "left_out"}} as a report has it; it raises nothing.
 
     seconds: how long was looked; None for what was counted since the boot. containers: the worst first; how many more
     there are is `left_out`. is_measured: whether the checks of the look say anything about this node. Housekeeping has
@@ -185,7 +186,7 @@ def _housekeeping(answer: Mapping[str, object]) -> dict[str, object]:
 
 
 def _cache(answer: Mapping[str, object]) -> dict[str, object]:
-    """Of each group: its CPUs, its ways as "L3 0: f, 1: f", and the bytes that it has in all caches."""
+    """Return of each group: its CPUs, its ways as "L3 0: f, 1: f", and the bytes that it has in all caches."""
     rows = []
     for group in map(mapping, items(answer.get("groups"))):
         ways = [
@@ -235,7 +236,7 @@ def _trial(answer: Mapping[str, object]) -> dict[str, object]:
 
 
 def _impact(answer: Mapping[str, object]) -> dict[str, object]:
-    """Of each workload that does not stay as it is: what becomes of it, and why."""
+    """Return of each workload that does not stay as it is: what becomes of it, and why."""
     rows = [
         {
             "workload": line(row.get("workload", "")),
@@ -274,12 +275,12 @@ def _shown(
 
 
 def _name(row: Mapping[str, object]) -> str:
-    """Of a container, as findings name it."""
+    """Return the name of a container, as findings have it."""
     parts = (line(row.get("pod") or row.get("pod_uid") or ""), line(row.get("container") or ""))
     return "/".join(filter(None, parts))
 
 
 def _number(value: Any) -> float | None:
-    """A number that makes sense; None for anything else."""
+    """Return a number that makes sense; None for anything else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= _MOST else None

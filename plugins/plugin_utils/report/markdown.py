@@ -26,7 +26,7 @@ from .trend import Point, last_reports, point_of, verdict
 
 
 def json_form(report: Report) -> Iterator[str]:
-    """The parts of the text. Its schema is docs/schema/report-1.json."""
+    """Yield the parts of the text. Its schema is docs/schema/report-1.json."""
     head = json.dumps({name: value for name, value in report.items() if name != "nodes"}, indent=1)
     yield head.rstrip("}").rstrip() + ',\n "nodes": ['
     separator = "\n"
@@ -50,7 +50,8 @@ _Rows = Sequence[Sequence[str]]
 
 
 def markdown(report: Report, history: Sequence[Point] = ()) -> str:
-    """The report in at most LONGEST characters: the nodes that are as wanted are counted, the others are in a table.
+    """Return the report in at most LONGEST characters: the nodes that are as wanted are counted, the others are in a
+    table.
 
     report: as docs/schema/report-1.json describes it. history: earlier ones, the oldest first.
     """
@@ -151,13 +152,13 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _words(value: object) -> str:
-    """What is no text of a node: as words, where they are nothing but words."""
+    """Return what is no text of a node: as words, where they are nothing but words."""
     shown = cell(value, _LONGEST_CELL)
     return shown if _HARMLESS.fullmatch(shown) else _code(shown)
 
 
 def _code(value: object) -> str:
-    """A text that stays text, wherever it comes from. Empty for an empty one."""
+    """Return a text that stays text, wherever it comes from. Empty for an empty one."""
     shown = cell(value, _LONGEST_CELL)
     if not shown:
         return ""

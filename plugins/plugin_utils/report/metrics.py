@@ -56,7 +56,7 @@ _Samples = Iterable["tuple[str, Mapping[str, str], int]"]
 
 
 def fleet_metrics(report: Report) -> str:
-    """The figures of a report; a time that cannot be read is left out.
+    """Return the figures of a report; a time that cannot be read is left out.
 
     report: as docs/schema/report-1.json describes it.
     """
@@ -65,7 +65,7 @@ def fleet_metrics(report: Report) -> str:
 
 
 def node_metrics(node: MeasuredNode, made: str) -> str:
-    """The figures of one node of a report, without its name, which Prometheus adds as `instance`.
+    """Return the figures of one node of a report, without its name, which Prometheus adds as `instance`.
 
     made: when the node was looked at, where the node does not say it. A node that could not be read has one figure,
     which says so: without any, it would look like a node without drift.
@@ -109,7 +109,7 @@ def _of_fleet(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
 
 
 def _of_trend(report: Report) -> Iterator[tuple[str, Mapping[str, str], int]]:
-    """What the form trend shows of this report; Prometheus itself remembers the earlier ones."""
+    """Yield what the form trend shows of this report; Prometheus itself remembers the earlier ones."""
     # Imported here: the figures of a node, which are made in its own process, do without.
     from .trend import GRADES, point_of  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def _of_pools(nodes: Iterable[MeasuredNode]) -> Iterator[tuple[str, Mapping[str,
 
 
 def _cpus(text: str) -> int:
-    """How many CPUs are in a list; none where it is not a list."""
+    """Return how many CPUs are in a list; none where it is not a list."""
     try:
         return len(CPUSet.parse(text))
     except InputError:
@@ -183,7 +183,7 @@ def _mispinned_cpus(node: MeasuredNode) -> CPUSet:
 
 
 def _owner(node: MeasuredNode, distribution: object) -> str:
-    """The distribution, where it is known; else what writes the kubelet's files beside it."""
+    """Return the distribution, where it is known; else what writes the kubelet's files beside it."""
     return line(distribution or node["elsewhere"].get("name", ""))
 
 
@@ -213,5 +213,5 @@ def _written(samples: _Samples) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label's value."""
+    """Return a label's value."""
     return line(text)[:_LONGEST_LABEL].replace("\\", "\\\\").replace('"', '\\"')

@@ -84,12 +84,12 @@ _SHARED = ("pools", "owners", "containers", "elsewhere", "refusals", "looks", "p
 
 
 def read_parts(role: Path) -> dict[str, str]:
-    """The texts of which the page is made, from the directory of the role drift_report."""
+    """Return the texts of which the page is made, from the directory of the role drift_report."""
     return {name: "".join((role / path).read_text("utf-8") for path in paths) for name, paths in _PARTS.items()}
 
 
 def page(report: Report, parts: Mapping[str, str]) -> str:
-    """The HTML of a report.
+    """Return the HTML of a report.
 
     report: the report as data (schema 1.0). Its texts may hold markup, but no control characters.
     parts: {"template": the text of fleet.html.j2, "style": that of report.css, "script": that of all scripts}.
@@ -125,12 +125,12 @@ def page(report: Report, parts: Mapping[str, str]) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a Content-Security-Policy calls an inline style or script by."""
+    """Return what a Content-Security-Policy calls an inline style or script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def _link(**filters: str) -> str:
-    """A link to the rows that have all of this; report.js reads it."""
+    """Return a link to the rows that have all of this; report.js reads it."""
     return "#" + "&".join("%s=%s" % (name, quote(value, safe="")) for name, value in filters.items())
 
 
@@ -138,7 +138,7 @@ def _link(**filters: str) -> str:
 
 
 def _tiles(states: Mapping[str, int]) -> list[dict[str, object]]:
-    """One tile for each kind of states, with its states where it has several."""
+    """Return one tile for each kind of states, with its states where it has several."""
     tiles = []
     for kind, name, always in TILES:
         found = {state: number for state, number in states.items() if KINDS.get(state, "unread") == kind}
@@ -159,7 +159,7 @@ def _tiles(states: Mapping[str, int]) -> list[dict[str, object]]:
 
 
 def _bar(states: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The kinds of all nodes side by side: parts of a bar that is _BAR wide."""
+    """Return the kinds of all nodes side by side: parts of a bar that is _BAR wide."""
     kinds: Counter[str] = Counter()
     for state, number in states.items():
         kinds[KINDS.get(state, "unread")] += number
@@ -174,7 +174,7 @@ def _bar(states: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def _checks(report: Report) -> list[dict[str, object]]:
-    """The rows of the table of checks."""
+    """Return the rows of the table of checks."""
     rows = []
     texts: Mapping[str, Mapping[str, object]] = report["checks"]
     for row in report["summary"]["checks"]:
@@ -194,7 +194,7 @@ def _checks(report: Report) -> list[dict[str, object]]:
 
 
 def _gone(report: Report) -> dict[str, object]:
-    """What is gone since the baseline: rows of equal findings, and how many findings have no row."""
+    """Return what is gone since the baseline: rows of equal findings, and how many findings have no row."""
     folded = list(hosts_by_gone(report["gone"]).items())
     rows = [
         {"check": check, "subject": _cut(subject), "hosts": host_names(hosts, _LONGEST_NAMES)}
@@ -211,7 +211,7 @@ def _severity(severity: str) -> str:
 
 
 def _sections(report: Report) -> list[dict[str, object]]:
-    """The groups with their rows: first those in which a node is not as wanted, otherwise in the report's order.
+    """Return the groups with their rows: first those in which a node is not as wanted, otherwise in the report's order.
 
     Nodes of no group come before all groups, as something is wrong with most of them.
     """
@@ -260,7 +260,8 @@ def _facts(group: ReportedGroup) -> list[tuple[str, str]]:
 
 
 def _is_shown(key: str, value: str, usual: Mapping[str, str]) -> bool:
-    """Whether the header of a group has a fact: a setting that most nodes share is said once, above all groups."""
+    """Return whether the header of a group has a fact: a setting that most nodes share is said once, above all
+    groups."""
     return bool(value) and key != "machine" and (key in _FACTS or usual.get(key) != value)
 
 
@@ -275,7 +276,7 @@ def _fact(key: str, value: str, usual: Mapping[str, str]) -> dict[str, object]:
 
 
 def _usual(groups: Iterable[ReportedGroup]) -> dict[str, str]:
-    """What more than half of the nodes have, of each fact: another value is worth a look."""
+    """Return what more than half of the nodes have, of each fact: another value is worth a look."""
     counts: dict[str, Counter[str]] = {}
     total = 0
     for group in groups:
@@ -287,7 +288,7 @@ def _usual(groups: Iterable[ReportedGroup]) -> dict[str, str]:
 
 
 def _row(node: MeasuredNode) -> dict[str, object]:
-    """What the row of a node shows without a script: its name, its state, and in short what is wrong."""
+    """Return what the row of a node shows without a script: its name, its state, and in short what is wrong."""
     counting = [finding for finding in node["findings"] if not finding["waived"]]
     checks = dict.fromkeys(finding["check"] for finding in counting)
     waived = len(node["findings"]) - len(counting)
@@ -310,7 +311,8 @@ def _row(node: MeasuredNode) -> dict[str, object]:
 
 
 def _calm_row(node: MeasuredNode) -> dict[str, object]:
-    """That of a node with which nothing is wrong: its name, and how many notes there are, as the names form columns."""
+    """Return that of a node with which nothing is wrong: its name, and how many notes there are, as the names form
+    columns."""
     waived = sum(bool(finding["waived"]) for finding in node["findings"])
     notes = len(node["findings"]) - waived
     short = [counted(notes, "note")] if notes else []
@@ -344,7 +346,7 @@ class _Values:
 
 
 def _data(report: Report, sections: Sequence[Mapping[str, Any]]) -> str:
-    """All nodes in the order of their rows, as JSON that cannot end the script element that it is in.
+    """Return all nodes in the order of their rows, as JSON that cannot end the script element that it is in.
 
     {"groups": [{"id", "text", "map"}], "checks": {id: {"title"}}, "values": [any value], "nodes": [node]};
     a node has "group" as a position in groups, and numbers of values for its findings and the like.

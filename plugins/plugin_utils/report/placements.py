@@ -18,7 +18,8 @@ _LONGEST_NAMES = 60
 
 
 def fleet_placements(answers: Mapping[str, object]) -> dict[str, Any]:
-    """{"nodes": number, "pods": rows, "unread": {message: hosts}} of {host: the answer of allocation_plan, if any}.
+    """Return {"nodes": number, "pods": rows, "unread": {message: hosts}} of {host: the answer of allocation_plan, if
+    any}.
 
     A row is {"pod", "fits": hosts, "refused": {reason: hosts}}, in the order in which the pods arrive; with "as_whole"
     where the pod has CPUs as a whole: {"cpus", "own": {container: number}, "shared", "unused"}, in numbers of CPUs.
@@ -58,7 +59,7 @@ def _rows(answer: Mapping[str, object], name: str) -> Iterator[Mapping[str, Any]
 
 
 def placements_table(found: Mapping[str, Any]) -> str:
-    """`shop/db-0: fits on 280 of 300 nodes; refused on 20: SMTAlignmentError (worker-[1-20])`.
+    """Return `shop/db-0: fits on 280 of 300 nodes; refused on 20: SMTAlignmentError (worker-[1-20])`.
 
     With `; of its 6 CPUs as a whole: 2 for a, 3 shared, 1 unused` where it has some. Pods alike share a line.
     """

@@ -36,7 +36,8 @@ _KEYS = frozenset(("check", "reason", "until", "subject"))
 
 
 def checked_waivers(waivers: Iterable[object], option: str) -> list[dict[str, str]]:
-    """The waivers, as result files hold them. Raises InputError for one that is wrong. option: the name in messages.
+    """Return the waivers, as result files hold them. Raises InputError for one that is wrong. option: the name in
+    messages.
 
     waivers: [{"check", "reason", "until"}], with `subject` where only one is meant.
     """
@@ -72,7 +73,8 @@ _SECONDS = 10.0
 
 
 def run_of(process: int) -> str:
-    """The name of the run of a process: another machine, or a container, may have a process of the same number."""
+    """Return the name of the run of a process: another machine, or a container, may have a process of the same
+    number."""
     return sha256(("%s %d" % (os.uname().nodename, process)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -138,7 +140,7 @@ _LONGEST_NAME = 200
 
 
 def stem_of(*names: str) -> str:
-    """A part of a file's name that is made of names, such as of a host, and that no other ones give.
+    """Return a part of a file's name that is made of names, such as of a host, and that no other ones give.
 
     No name leads out of the directory, whatever the inventory calls a host.
     """
@@ -231,7 +233,7 @@ class Problem(NamedTuple):
 
 
 def file_name(host: str) -> str:
-    """Of a host's result file."""
+    """Return the name of a host's result file."""
     return stem_of(host) + _SUFFIX
 
 
@@ -254,7 +256,7 @@ def _json(content: Mapping[str, object]) -> str:
 
 
 def find_files(sources: Iterable[str]) -> Iterator[str]:
-    """The result files in these places: a file, or a directory with NODES in it or anywhere below.
+    """Yield the result files in these places: a file, or a directory with NODES in it or anywhere below.
 
     Links to directories are not followed. A directory that cannot be read is given itself, so that it is a problem.
     Raises InputError for a place that is not there.
@@ -282,7 +284,7 @@ def find_files(sources: Iterable[str]) -> Iterator[str]:
 
 
 def read_results(paths: Iterable[str], fleet: str = "", now: float | None = None) -> Iterator[Result | Problem]:
-    """What each of these files holds, or why it is not used.
+    """Yield what each of these files holds, or why it is not used.
 
     fleet: the one whose files count; if empty, that of the first file that names one, and files that name none.
     now: seconds since the epoch. A result of the future is not used: it would be the newest one, and never too old.
@@ -303,7 +305,7 @@ def read_results(paths: Iterable[str], fleet: str = "", now: float | None = None
 
 
 def _check_time(path: str, result: Result, now: float | None) -> None:
-    """Raises NodeError for a result of the future."""
+    """Raise NodeError for a result of the future."""
     if now is not None and seconds_of(result.looked_at) > now + _MOST_AHEAD:
         what = "was looked at on %s, and it is %s" % (result.looked_at, time_of(now))
         remedy = "correct the clock that is wrong, and look at the node again with the playbook drift_report"
@@ -311,14 +313,14 @@ def _check_time(path: str, result: Result, now: float | None) -> None:
 
 
 def _check_fleet(path: str, result: Result, fleet: str, first: str) -> None:
-    """Raises RefusedError for a result of another fleet than the first: hosts of both may have the same names."""
+    """Raise RefusedError for a result of another fleet than the first: hosts of both may have the same names."""
     if result.fleet and result.fleet != fleet:
         what = "is of the fleet %s, and %s is of %s" % (_short(result.fleet), line(first), _short(fleet))
         raise RefusedError(what, path, "say which fleet is meant, or take the file out of the given places")
 
 
 def _check_twice(path: str, result: Result, before: str) -> None:
-    """Raises RefusedError for a result that differs from one of the same node and moment: which is right is unknown."""
+    """Raise RefusedError for a result that differs from one of the same node and moment: which is right is unknown."""
     if path == before:
         return
     try:
@@ -331,7 +333,8 @@ def _check_twice(path: str, result: Result, before: str) -> None:
 
 
 def read_result(path: str, fleet: str = "") -> Result:
-    """What a result file holds. Raises NodeError for one that is damaged, RefusedError for one that is not meant."""
+    """Return what a result file holds. Raises NodeError for one that is damaged, RefusedError for one that is not
+    meant."""
     content = _parsed(path)
     again = "look at the node again with the playbook drift_report"
     if not isinstance(content, dict) or content.get("kind") != KIND:

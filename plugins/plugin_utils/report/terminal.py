@@ -51,7 +51,7 @@ class Fold(NamedTuple):
 
 
 def fleet_table(report: Report) -> str:
-    """The table, what there is to say below it, and the summary in the last line; no line has over 120 columns.
+    """Return the table, what there is to say below it, and the summary in the last line; no line has over 120 columns.
 
     report: as docs/schema/report-1.json describes it. What a terminal would obey is escaped.
     """
@@ -64,7 +64,7 @@ def fleet_table(report: Report) -> str:
 
 
 def node_lines(report: Report) -> str:
-    """`worker-1: drift: policy-differs (cpu_manager_policy: none, wanted static)`; `worker-[2-9]: clean`.
+    """Return `worker-1: drift: policy-differs (cpu_manager_policy: none, wanted static)`; `worker-[2-9]: clean`.
 
     A line for each node, or for nodes of which the same is to be said.
     """
@@ -81,7 +81,7 @@ def _row_in_words(check: str, subject: str, *values: str) -> str:
 
 
 def summary_line(report: Report) -> str:
-    """`300 nodes: 288 clean, 12 drift; 3 checks failed; outcome drift`"""
+    """Return `300 nodes: 288 clean, 12 drift; 3 checks failed; outcome drift`"""
     summary = report["summary"]
     states = ", ".join("%d %s" % (count, line(state)) for state, count in counted_states(report))
     failed = sum(bool(row["nodes"]) and row["severity"] != NOTE for row in summary["checks"])
@@ -96,7 +96,7 @@ def summary_line(report: Report) -> str:
 
 
 def counted_states(report: Report) -> list[tuple[str, int]]:
-    """(state, nodes) of each state that a node has, the best first."""
+    """Return (state, nodes) of each state that a node has, the best first."""
     counts = report["summary"]["states"]
     return [(state, counts[state]) for state in dict.fromkeys([*reversed(STATES), *counts]) if state in counts]
 
@@ -105,7 +105,8 @@ def counted_states(report: Report) -> list[tuple[str, int]]:
 
 
 def folded(nodes: Iterable[ReportedNode]) -> list[Fold]:
-    """Nodes with the same state, message and findings together, in the order of the first of each; notes left out.
+    """Return nodes with the same state, message and findings together, in the order of the first of each; notes left
+    out.
 
     If that gives very many rows, then nodes with the same checks share them, and values that differ are counted.
     """
@@ -167,7 +168,7 @@ def _check(found: ReportedFinding) -> str:
 
 
 def until(waived: Waived) -> str:
-    """`waived until 2026-12-31`; `waived`."""
+    """Return `waived until 2026-12-31`; `waived`."""
     return "waived until %s" % cell(waived["until"]) if waived["until"] else "waived"
 
 
@@ -182,7 +183,8 @@ def _worth_a_row(node: ReportedNode) -> bool:
 
 
 def _message(node: ReportedNode) -> str:
-    """The message, with a mark in place of the node's name, so that nodes that failed alike have the same one."""
+    """Return the message, with a mark in place of the node's name, so that nodes that failed alike have the same
+    one."""
     if not node["message"]:
         return ""
     host = line(node["host"])
@@ -195,7 +197,7 @@ def _said(message: str, nodes: Sequence[ReportedNode]) -> str:
 
 
 def cell(value: object, longest: int = _LONGEST_CELL) -> str:
-    """A value in one line that is not longer."""
+    """Return a value in one line that is not longer."""
     shown = line(value)
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
@@ -204,7 +206,7 @@ def cell(value: object, longest: int = _LONGEST_CELL) -> str:
 
 
 def host_names(hosts: Sequence[str], longest: int = 60) -> str:
-    """`worker-[1-40]`, `db-1, worker-[1-3,7]`, or if that is longer `worker-1, worker-3 and 38 more`."""
+    """Return `worker-[1-40]`, `db-1, worker-[1-3,7]`, or if that is longer `worker-1, worker-3 and 38 more`."""
     parts = list(_ranges(hosts))
     whole = ", ".join(name for name, _count in parts)
     if len(whole) <= longest or len(hosts) == 1:
@@ -220,7 +222,7 @@ def host_names(hosts: Sequence[str], longest: int = 60) -> str:
 
 
 def _ranges(hosts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Names that differ in one number as one, each with how many hosts it stands for."""
+    """Yield names that differ in one number as one, each with how many hosts it stands for."""
     families: dict[tuple[str, str, int], list[str]] = {}
     for host in hosts:
         # A name has its number before the domain, an address at its end.
@@ -273,7 +275,8 @@ def _table(folds: Sequence[Fold]) -> Iterator[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The widths of the columns; the widest give way until all fit. A last cell that spans columns does not count.
+    """Return the widths of the columns; the widest give way until all fit. A last cell that spans columns does not
+    count.
 
     A column stays as wide as its longest word, if that is possible.
     """
@@ -296,12 +299,12 @@ def _limited_to(limit: int, widths: Sequence[int], least: Sequence[int]) -> list
 
 
 def _words(text: str) -> list[str]:
-    """What a text is not broken within, each with the space or comma behind it."""
+    """Return what a text is not broken within, each with the space or comma behind it."""
     return re.findall(r"[^ ,]*[ ,]|[^ ,]+", text)
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """A row, in as many lines as its longest cell takes; a row of fewer cells has its last one up to the end."""
+    """Yield a row, in as many lines as its longest cell takes; a row of fewer cells has its last one up to the end."""
     limits = list(widths[: len(row)])
     if len(row) < len(widths):
         limits[-1] = WIDEST - sum(width + len(_GAP) for width in limits[:-1])
@@ -311,7 +314,7 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
-    """A text in pieces that are not wider, broken behind spaces and commas where there are any."""
+    """Return a text in pieces that are not wider, broken behind spaces and commas where there are any."""
     pieces = [""]
     for word in _words(text):
         if pieces[-1] and _width(pieces[-1] + word.rstrip()) > limit:
@@ -324,7 +327,7 @@ def _wrapped(text: str, limit: int) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """How many places it takes in a terminal."""
+    """Return how many places it takes in a terminal."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -341,7 +344,7 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _checks(report: Report) -> Iterator[str]:
-    """What each check is about, since when it is found, and what to do, once."""
+    """Yield what each check is about, since when it is found, and what to do, once."""
     ages = ages_of(report)
     for check, severity, remedy in remedies(report):
         about = report["checks"].get(check)
@@ -354,12 +357,12 @@ def _checks(report: Report) -> Iterator[str]:
 
 
 def ages_of(report: Report) -> dict[str, int]:
-    """{check: for how many whole days its oldest finding is known}, of the findings that count."""
+    """Return {check: for how many whole days its oldest finding is known}, of the findings that count."""
     return {check: _days(first, report["made"]) for check, first in oldest_findings(report["nodes"]).items()}
 
 
 def _days(first: str, last: str) -> int:
-    """The whole days between two times; 0 where one is none."""
+    """Return the whole days between two times; 0 where one is none."""
     try:
         return (seconds_of(last) - seconds_of(first)) // _DAY
     except InputError:
@@ -367,7 +370,7 @@ def _days(first: str, last: str) -> int:
 
 
 def remedies(report: Report) -> Iterator[tuple[str, str, str]]:
-    """Each check that is found anywhere, notes left out, with its severity and its remedy, which may be empty.
+    """Yield each check that is found anywhere, notes left out, with its severity and its remedy, which may be empty.
 
     The remedy is that of its findings where these agree, else the general one of the check.
     """
@@ -414,7 +417,7 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def said_in_words(found: ReportedFinding) -> str:
-    """A finding in one line: `cpu_manager_policy: none, wanted static`; `checkpoint: the checksum is wrong`."""
+    """Return a finding in one line: `cpu_manager_policy: none, wanted static`; `checkpoint: the checksum is wrong`."""
     subject, values = cell(found["subject"]), _values(found)
     text = (
         cell(found["text"], _LONGEST_REMARK)

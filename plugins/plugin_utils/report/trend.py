@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
 
 def point_of(report: Mapping[str, object]) -> Point:
-    """A report of ours, which somebody may have edited, in short."""
+    """Return a report of ours, which somebody may have edited, in short."""
     summary = mapping(report.get("summary"))
     states = {str(state): _count(nodes) for state, nodes in mapping(summary.get("states")).items()}
     rows = [row for row in map(mapping, items_of(summary, "checks")) if row.get("severity") != NOTE]
@@ -90,7 +90,7 @@ def _host_uses(report: Mapping[str, object]) -> Iterator[tuple[str, HostUse]]:
 
 
 def verdicts(points: Sequence[Point], reserved: Mapping[str, ReservedAmounts]) -> list[str]:
-    """What is said of each of these hosts of which a report knows what its host uses: whether so much is enough.
+    """Return what is said of each of these hosts of which a report knows what its host uses: whether so much is enough.
 
     points: in order. reserved: {host: what is to be reserved}.
     """
@@ -103,7 +103,8 @@ def verdicts(points: Sequence[Point], reserved: Mapping[str, ReservedAmounts]) -
 
 
 def reservations(report: Report, history: Sequence[Point]) -> str:
-    """What is said of each node of which the report knows what its host uses: whether what is reserved is enough."""
+    """Return what is said of each node of which the report knows what its host uses: whether what is reserved is
+    enough."""
     now = point_of(report)
     points = [*(point for point in history if point.made < now.made), now]
     reserved = {
@@ -119,7 +120,8 @@ def _count(value: object) -> int:
 
 
 def read_history(paths: Sequence[str], fleet: str, directory: str = "") -> list[Point]:
-    """The reports in files, and in the drift.json below directories, the oldest first, without those of other fleets.
+    """Return the reports in files, and in the drift.json below directories, the oldest first, without those of other
+    fleets.
 
     A directory without one is that of the first day, and so is one that is only made with the directory of this report.
     Raises InputError for a file that is no report, and for another path that is not there.
@@ -160,7 +162,8 @@ class TrendLine(NamedTuple):
 
 
 def last_reports(report: Report, history: Sequence[Point]) -> list[TrendLine]:
-    """The day of each of the last reports, its grade, and on how many nodes each check is found. This one comes last.
+    """Return the day of each of the last reports, its grade, and on how many nodes each check is found. This one comes
+    last.
 
     The lines of the checks are those behind the first three.
     """
@@ -176,7 +179,8 @@ def last_reports(report: Report, history: Sequence[Point]) -> list[TrendLine]:
 
 
 def trend(report: Report, history: Sequence[Point]) -> str:
-    """The last reports in columns, this one at last; how long each check is found already, and what the grade is."""
+    """Return the last reports in columns, this one at last; how long each check is found already, and what the grade
+    is."""
     days, *lines = last_reports(report, history)
     ages = ages_of(report)
     shown = [_line(*days, "DAYS"), *(_line(*line, str(ages.get(line.name) or "")) for line in lines)]
@@ -185,7 +189,7 @@ def trend(report: Report, history: Sequence[Point]) -> str:
 
 
 def verdict(point: Point) -> str:
-    """The grade and its reason in a sentence."""
+    """Return the grade and its reason in a sentence."""
     if not point.nodes:
         return "No node was compared with wanted settings, so there is no grade."
     danger = "; a kubelet would not start, or would refuse its state" if point.is_danger else ""

@@ -36,7 +36,7 @@ _MOST_PARTS = 8192
 
 
 def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]:
-    """A row for each container of a node that is known. answer: that of the node; it raises nothing."""
+    """Return a row for each container of a node that is known. answer: that of the node; it raises nothing."""
     place = _placer(answer)
     looked = mapping(mapping(result.looks).get(THROTTLING))
     shared = line(mapping(answer.get("cpus")).get("shared") or "")
@@ -67,7 +67,7 @@ def places_of(result: Result, answer: Mapping[str, Any]) -> list[ContainerPlace]
 
 
 def _placer(answer: Mapping[str, Any]) -> Callable[..., ContainerPlace]:
-    """What makes a row; what CPUs mean on the machine is found out once for each list of CPUs."""
+    """Return what makes a row; what CPUs mean on the machine is found out once for each list of CPUs."""
     topology = _topology_of(answer)
     meanings: dict[tuple[str, str], tuple[str, str, str]] = {}
 
@@ -92,7 +92,7 @@ def _placer(answer: Mapping[str, Any]) -> Callable[..., ContainerPlace]:
 
 
 def _topology_of(answer: Mapping[str, Any]) -> Topology | None:
-    """The machine of a node; None where it does not say it, or says more than any machine has."""
+    """Return the machine of a node; None where it does not say it, or says more than any machine has."""
     said = mapping(answer.get("topology"))
     if any(len(part) > _MOST_PARTS for part in said.values() if isinstance(part, (list, dict))):
         return None
@@ -103,7 +103,8 @@ def _topology_of(answer: Mapping[str, Any]) -> Topology | None:
 
 
 def _meaning(topology: Topology | None, use: str, text: str) -> tuple[str, str, str]:
-    """Whether CPUs that not all share are whole cores, and their NUMA nodes and L3 caches; empty if it is not known."""
+    """Return whether CPUs that not all share are whole cores, and their NUMA nodes and L3 caches; empty if it is not
+    known."""
     try:
         cpus = CPUSet.parse(text)
     except WRONG:
@@ -121,7 +122,7 @@ def _ids(groups: Iterable[Group], cpus: CPUSet) -> str:
 
 
 def _is_past(since: str, looked_at: str) -> bool:
-    """Whether a time is one, and not after the look: a clock may be wrong."""
+    """Return whether a time is one, and not after the look: a clock may be wrong."""
     try:
         return seconds_of(since) <= seconds_of(looked_at)
     except WRONG:
@@ -129,7 +130,8 @@ def _is_past(since: str, looked_at: str) -> bool:
 
 
 def rows_of(report: Report, pod: str = "") -> Iterator[list[str]]:
-    """The rows of a fleet by pod, container and node, as texts. pod: of whose name this is a part; empty for all."""
+    """Yield the rows of a fleet by pod, container and node, as texts. pod: of whose name this is a part; empty for
+    all."""
     rows = [(place, node) for node in report["nodes"] for place in node.get("places", ()) if pod in place["pod"]]
     for place, node in sorted(rows, key=lambda row: (row[0]["pod"], row[0]["container"], row[1]["host"])):
         yield [_text(place, node, column) for column in COLUMNS]
@@ -144,7 +146,7 @@ def _text(place: ContainerPlace, node: MeasuredNode, column: str) -> str:
 
 
 def csv_form(report: Report) -> Iterator[str]:
-    """The table as CSV (RFC 4180), in which no cell is a formula."""
+    """Yield the table as CSV (RFC 4180), in which no cell is a formula."""
     for row in (list(COLUMNS), *rows_of(report)):
         text = io.StringIO()
         csv.writer(text).writerow(["'" + value if value.startswith(_FORMULAS) else value for value in row])
@@ -152,7 +154,7 @@ def csv_form(report: Report) -> Iterator[str]:
 
 
 def where_table(report: Report, pod: str) -> str:
-    """The table for a terminal, of the pods whose name has `pod` in it."""
+    """Return the table for a terminal, of the pods whose name has `pod` in it."""
     rows = [[_cut(value) for value in row] for row in rows_of(report, pod)]
     unread = [node["host"] for node in report["nodes"] if node["group"] is None]
     notes = ["%d of %d nodes were not read" % (len(unread), len(report["nodes"]))] if unread else []

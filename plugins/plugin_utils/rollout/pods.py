@@ -41,12 +41,12 @@ class Drain(NamedTuple):
     left: list[PodVerdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, {field: list of verdicts as mappings}."""
+        """Return plain data, {field: list of verdicts as mappings}."""
         return {field: [verdict._asdict() for verdict in verdicts] for field, verdicts in zip(self._fields, self)}
 
 
 def judge_drain(pods: Iterable[Manifest], force: bool = False, delete_emptydir_data: bool = False) -> Drain:
-    """What a drain does with these pods of one node, and whether it is done: nobody is left.
+    """Return what a drain does with these pods of one node, and whether it is done: nobody is left.
 
     force: also evict pods that no controller makes again. delete_emptydir_data: also evict pods with an emptyDir.
     """
@@ -70,7 +70,8 @@ def judge_drain(pods: Iterable[Manifest], force: bool = False, delete_emptydir_d
 
 
 def stays(pod: Manifest) -> str:
-    """Why a pod stays on a node that is drained: of a DaemonSet, static, or ended; empty where it has to leave."""
+    """Return why a pod stays on a node that is drained: of a DaemonSet, static, or ended; empty where it has to
+    leave."""
     if _MIRROR in (_metadata(pod).get("annotations") or {}):
         return MIRROR
     if (pod.get("status") or {}).get("phase") in _ENDED and not _runs(pod):
@@ -79,19 +80,19 @@ def stays(pod: Manifest) -> str:
 
 
 def controller_of(pod: Manifest) -> str:
-    """The kind of the controller that makes the pod again; empty without one."""
+    """Return the kind of the controller that makes the pod again; empty without one."""
     owners = _metadata(pod).get("ownerReferences") or ()
     return next((str(owner.get("kind", "")) for owner in owners if owner.get("controller")), "")
 
 
 def name_of(pod: Manifest) -> str:
-    """The pod's namespace and name."""
+    """Return the pod's namespace and name."""
     metadata = _metadata(pod)
     return "%s/%s" % (metadata.get("namespace", ""), metadata.get("name", ""))
 
 
 def identities(pods: Iterable[Manifest]) -> list[dict[str, Any]]:
-    """The pods as manifests again, with what is needed to know which exist, and since when.
+    """Return the pods as manifests again, with what is needed to know which exist, and since when.
 
     Nothing else leaves with them: no environment, no arguments, no annotations but that of a static pod's UID.
     """
@@ -138,7 +139,7 @@ def _is_ending(pod: Manifest) -> bool:
 
 
 def _runs(pod: Manifest) -> bool:
-    """Whether a container of it runs."""
+    """Return whether a container of it runs."""
     status = pod.get("status") or {}
     return any(
         (container.get("state") or {}).get("running") is not None

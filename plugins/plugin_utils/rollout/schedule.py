@@ -71,8 +71,8 @@ class Scheduler:
     """Puts each node into the first batch that takes it. `looks`: how often a batch was asked whether it does."""
 
     def __init__(self, total: int, allowed: Mapping[str, int], free: int) -> None:
-        """total: how many nodes change. allowed: how many pods of each budget may be gone at a time. free: of the whole
-        cluster, as in ChangingNode."""
+        """Make a scheduler without any batch. total: how many nodes change. allowed: how many pods of each budget
+        may be gone at a time. free: of the whole cluster, as in ChangingNode."""
         self.total, self.allowed, self.free = total, allowed, free
         self.batches: list[_Batch] = []
         self.looks = 0
@@ -84,7 +84,8 @@ class Scheduler:
         self._open: dict[str, int] = {}
 
     def begin(self) -> None:
-        """What comes from now on comes after all that came, in batches that grow anew; the very first has one node."""
+        """Begin anew: what comes from now on comes after all that came, in batches that grow anew; the very first
+        has one node."""
         self._first = len(self.batches)
         self._last_size = self._sizes[0] if self.batches else 1
         self.batches.append(_Batch(self._last_size))
@@ -130,7 +131,7 @@ class Scheduler:
 
 
 def in_batches(nodes: Sequence[ChangingNode], allowed: Mapping[str, int], free: int) -> Scheduler:
-    """The nodes in batches, the canaries first. allowed, free: as of Scheduler."""
+    """Return the nodes in batches, the canaries first. allowed, free: as of Scheduler."""
     scheduler = Scheduler(len(nodes), {name: max(1, count) for name, count in allowed.items()}, free)
     canaries: dict[str, ChangingNode] = {}
     by_pods = sorted(nodes, key=lambda node: (node.pods, node.cpu))
@@ -162,7 +163,8 @@ class FleetToChange(NamedTuple):
 
 
 def shape_of(plan: Mapping[str, Any]) -> str:
-    """Equal for nodes of one machine of which the same settings change, by the same steps. plan: of rollout_info.
+    """Return equal for nodes of one machine of which the same settings change, by the same steps. plan: of
+    rollout_info.
 
     What else differs, such as containers and checkpoints, has names of a node's own, and so have many values: only of
     settings with few values, such as policies, they count.
@@ -178,7 +180,7 @@ def _has_few_values(setting: str) -> bool:
 
 
 def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
-    """The schedule as plain data; docs/schema/schedule-1.json has its shape.
+    """Return the schedule as plain data; docs/schema/schedule-1.json has its shape.
 
     seconds: how long a node takes; 0 for the median of the times that nodes tell of, where nodes are drained.
     """
@@ -217,7 +219,7 @@ def schedule_of(fleet: FleetToChange, seconds: int = 0) -> dict[str, Any]:
 
 
 def schedule_text(schedule: Mapping[str, Any]) -> str:
-    """For people."""
+    """Return a text for people."""
     return "\n".join(_lines(schedule))
 
 
@@ -243,7 +245,7 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _times(told: Mapping[str, object], notes: dict[str, list[str]]) -> list[int]:
-    """How long the last drain of each node took, of those that tell of it."""
+    """Return how long the last drain of each node took, of those that tell of it."""
     found = []
     for host, seconds in told.items():
         if isinstance(seconds, int) and not isinstance(seconds, bool) and 0 < seconds <= MOST_SECONDS:
@@ -271,7 +273,7 @@ class _Budgets:
             self._by_namespace.setdefault(str(metadata.get("namespace", "")), []).append((name, spec["selector"]))
 
     def of(self, metadata: Mapping[str, Any]) -> list[str]:
-        """The names of those that a pod is of."""
+        """Return the names of those that a pod is of."""
         rows = self._by_namespace.get(str(metadata.get("namespace", "")))
         if not rows:
             return []
@@ -286,7 +288,7 @@ _OfNode = tuple[int, int, int, dict[str, int]]
 
 
 def _by_node(fleet: FleetToChange, budgets: _Budgets, notes: dict[str, list[str]]) -> dict[str, _OfNode]:
-    """{node: (what all pods ask for, what those that leave do, how many these are, and of which budgets)}."""
+    """Return {node: (what all pods ask for, what those that leave do, how many these are, and of which budgets)}."""
     found: dict[str, _OfNode] = {}
     requests: dict[str, int] = {}
     for pod in map(mapping, fleet.pods):
@@ -314,7 +316,7 @@ def _name(manifest: Mapping[str, Any]) -> str:
 
 
 def _request(pod: Manifest, requests: dict[str, int]) -> int:
-    """In thousandths of a CPU; read once of all pods that ask alike."""
+    """Return what a pod requests in thousandths of a CPU; read once of all pods that ask alike."""
     spec = pod["spec"]
     asked = [spec.get(field) for field in ("resources", "overhead")]
     for field in ("initContainers", "containers"):
@@ -330,7 +332,7 @@ def _request(pod: Manifest, requests: dict[str, int]) -> int:
 
 
 def _free_of_nodes(nodes: Iterable[object], notes: dict[str, list[str]]) -> dict[str, int]:
-    """What each node that takes pods can give to them in all, in thousandths of a CPU."""
+    """Return what each node that takes pods can give to them in all, in thousandths of a CPU."""
     found = {}
     for node in map(mapping, nodes):
         name = str(mapping(node.get("metadata")).get("name", ""))

@@ -44,19 +44,21 @@ class Rules(NamedTuple):
         return not self.selector and self.terms is None
 
     def allow(self, place: Place) -> bool:
-        """Whether the pod may come to this node."""
+        """Return whether the pod may come to this node."""
         return self.choose(place) and all(
             any(tolerates(toleration, taint) for toleration in self.tolerations) for taint in place.taints
         )
 
     def choose(self, place: Place) -> bool:
-        """Whether the node is one of those that the pod asks for, which its kubelet checks, too; taints aside."""
+        """Return whether the node is one of those that the pod asks for, which its kubelet checks, too; taints
+        aside."""
         return matches(self.selector, place.labels) and (
             self.terms is None or any(_meets(term, place) for term in self.terms)
         )
 
     def only_names(self) -> list[str] | None:
-        """The names of the only nodes that it may come to, as a pod of a DaemonSet has one; None where it has none."""
+        """Return the names of the only nodes that it may come to, as a pod of a DaemonSet has one; None where it has
+        none."""
         if self.terms is None:
             return None
         names: list[str] = []
@@ -69,14 +71,14 @@ class Rules(NamedTuple):
 
 
 def place_of(node: Mapping[str, Any]) -> Place:
-    """The node that the API server describes."""
+    """Return the node that the API server describes."""
     metadata, spec = node.get("metadata") or {}, node.get("spec") or {}
     taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in _HARD]
     return Place(str(metadata.get("name", "")), metadata.get("labels") or {}, taints)
 
 
 def rules_of(spec: Mapping[str, Any]) -> Rules:
-    """What the spec of a pod says."""
+    """Return what the spec of a pod says."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = None if required is None else tuple(required.get("nodeSelectorTerms") or ())
@@ -84,19 +86,20 @@ def rules_of(spec: Mapping[str, Any]) -> Rules:
 
 
 def matches(selector: Mapping[str, object], labels: Mapping[str, object]) -> bool:
-    """Whether the labels have all that the selector names."""
+    """Return whether the labels have all that the selector names."""
     return all(labels.get(key) == value for key, value in selector.items())
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
-    """Whether a label selector, as of a PodDisruptionBudget, names what has these labels; an empty one names all."""
+    """Return whether a label selector, as of a PodDisruptionBudget, names what has these labels; an empty one names
+    all."""
     return matches(selector.get("matchLabels") or {}, labels) and _all_hold(
         selector.get("matchExpressions") or (), labels
     )
 
 
 def tolerates(toleration: Mapping[str, object], taint: Mapping[str, object]) -> bool:
-    """Whether the taint does not count for who has this toleration."""
+    """Return whether the taint does not count for who has this toleration."""
     effect, key = toleration.get("effect"), toleration.get("key")
     if effect and effect != taint.get("effect"):
         return False
@@ -108,7 +111,7 @@ def tolerates(toleration: Mapping[str, object], taint: Mapping[str, object]) -> 
 
 
 def _meets(term: Mapping[str, Any], place: Place) -> bool:
-    """A term that asks for nothing is met by no node."""
+    """Return a term that asks for nothing is met by no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     return bool(expressions or fields) and (
         _all_hold(expressions, place.labels) and _all_hold(fields, {_NAME: place.name})
@@ -153,7 +156,7 @@ class Claim(NamedTuple):
     rules: Rules = Rules()
 
     def to_text(self) -> str:
-        """For people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
+        """Return a text for people, such as "shop/db: 4 CPUs, 4 of them exclusive"."""
         text = "%s: %s" % (self.pod, counted_cpus(self.cpu))
         return "%s, %d of them exclusive" % (text, self.exclusive) if self.exclusive else text
 
@@ -167,12 +170,12 @@ class FreeNode(NamedTuple):
     is_static: bool = False
 
     def takes(self, claim: Claim) -> bool:
-        """Whether the pod may come here, CPUs aside."""
+        """Return whether the pod may come here, CPUs aside."""
         return (self.is_static or not claim.exclusive) and claim.rules.allow(self.place)
 
 
 def static_hosts(plans: Manifest, changed: Iterable[str]) -> list[str]:
-    """The hosts whose kubelets give pods exclusive CPUs.
+    """Return the hosts whose kubelets give pods exclusive CPUs.
 
     plans: of each host, what rollout_info gave before its change, or None. changed: the hosts that have had theirs.
     """
@@ -191,7 +194,7 @@ def _policy(plan: Manifest, is_changed: bool) -> str:
 def shortage(
     nodes: Sequence[Manifest], pods: Sequence[Manifest], drained: Iterable[str], static: Iterable[str]
 ) -> list[Claim]:
-    """The pods of the drained nodes for which the other nodes have no CPUs; empty where all find room.
+    """Return the pods of the drained nodes for which the other nodes have no CPUs; empty where all find room.
 
     nodes, pods: all of the cluster. drained, static: names of nodes, those that are drained at the same time, and those
     whose kubelets give pods exclusive CPUs. Raises InputError for a pod or an amount that cannot be read, and for a
@@ -216,14 +219,15 @@ def shortage(
 
 
 def claims(pods: Iterable[Manifest], drained: frozenset[str], static: frozenset[str]) -> list[Claim]:
-    """What the pods on the drained nodes ask for that leave these and are made again, where they ask for CPUs."""
+    """Return what the pods on the drained nodes ask for that leave these and are made again, where they ask for
+    CPUs."""
     leaving = [pod for pod in pods if _spec(pod).get("nodeName") in drained and not stays(pod) and controller_of(pod)]
     asked = [_claim(pod, pod["spec"]["nodeName"] in static) for pod in leaving]
     return [claim for claim in asked if claim.cpu]
 
 
 def rooms(nodes: Iterable[Manifest], pods: Iterable[Manifest], static: frozenset[str]) -> list[FreeNode]:
-    """Those of these nodes that take pods: they are ready, and not cordoned."""
+    """Return those of these nodes that take pods: they are ready, and not cordoned."""
     requested: dict[str, int] = {}
     for pod in pods:
         node = _spec(pod).get("nodeName")
@@ -240,7 +244,7 @@ def rooms(nodes: Iterable[Manifest], pods: Iterable[Manifest], static: frozenset
 
 
 def unplaced(asked: Iterable[Claim], found: Iterable[FreeNode]) -> list[Claim]:
-    """The pods for which no node has CPUs, where the others take theirs first; empty where all find room.
+    """Return the pods for which no node has CPUs, where the others take theirs first; empty where all find room.
 
     A pod does not split over nodes: first those with exclusive CPUs, of which fewer nodes have some, then the rest,
     each time the largest first, on the first node that takes it.
@@ -259,7 +263,7 @@ def unplaced(asked: Iterable[Claim], found: Iterable[FreeNode]) -> list[Claim]:
 
 
 def cpu_request(manifest: Manifest) -> int:
-    """What the scheduler counts for a pod, in thousandths of a CPU. Raises InputError."""
+    """Return what the scheduler counts for a pod, in thousandths of a CPU. Raises InputError."""
     return pod_from_manifest(manifest).request("cpu", _MINOR)
 
 

@@ -30,7 +30,7 @@ def change_summary(
     skip_no_kubelet: bool = False,
     asks_settings: bool = True,
 ) -> str:
-    """How many nodes were changed, and what comes next.
+    """Return how many nodes were changed, and what comes next.
 
     nodes: what answers.collect() made of the last result of rollout_info of each host. left: the hosts that have
     neither failed nor been lost. check_mode: nothing was changed. asks_settings: whether the change brings nodes to
@@ -87,8 +87,8 @@ _COLUMNS = 72
 
 
 def plan_text(nodes: Sequence[Mapping[str, object]], skip_no_kubelet: bool = False, asks_settings: bool = True) -> str:
-    """Nodes of which the same is to be done stand together; what else is said of several such groups is said once after
-    them. Nodes of which nothing is said come last.
+    """Return nodes of which the same is to be done stand together; what else is said of several such groups is said
+    once after them. Nodes of which nothing is said come last.
 
     nodes: what answers.collect() made of the results of rollout_info. asks_settings: as in change_summary().
     """
@@ -138,7 +138,8 @@ _OF_A_KIND, _RANGES = 3, 20
 
 
 def _notes(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(kind, text) of each note that is no refusal, too. The kind is the check; empty where the node names none."""
+    """Return (kind, text) of each note that is no refusal, too. The kind is the check; empty where the node names
+    none."""
     if shown["status"] == FAILED:
         return []
     refused = set(map(line, shown["refusals"]))
@@ -148,7 +149,7 @@ def _notes(node: Mapping[str, Any], shown: Mapping[str, Any]) -> list[tuple[str,
 
 
 def _told(told: Sequence[tuple[str, str]], hosts: Mapping[tuple[str, str], Sequence[str]] | None = None) -> list[str]:
-    """Lines of these notes, each after its hosts, where they are given."""
+    """Return lines of these notes, each after its hosts, where they are given."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for kind, note in told:
         kinds.setdefault(kind or note, []).append((kind, note))
@@ -170,7 +171,8 @@ def _of(hosts: Sequence[str]) -> str:
 
 
 def folded(names: Sequence[str]) -> str:
-    """These names as a list; many that differ in a number only as ranges, node-[01-40,44], and not more than a few."""
+    """Return these names as a list; many that differ in a number only as ranges, node-[01-40,44], and not more than
+    a few."""
     if len(names) <= _NAMED:
         return ", ".join(names)
     found = {name: _NUMBERED.fullmatch(name) for name in names}
@@ -201,14 +203,14 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})([^0-9]*)", re.ASCII)
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(first, last) of each run of numbers that follow each other."""
+    """Yield (first, last) of each run of numbers that follow each other."""
     for _place, group in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
         found = [number for _position, number in group]
         yield found[0], found[-1]
 
 
 def _trial(node: Mapping[str, Any]) -> tuple[str, float]:
-    """Which kubelet has tried the start, and for how long; an empty text where none has."""
+    """Return which kubelet has tried the start, and for how long; an empty text where none has."""
     trial = mapping(node.get("trial"))
     version, seconds = line(trial.get("version") or ""), trial.get("seconds")
     if version and isinstance(seconds, (int, float)) and 0 <= seconds <= _MOST_SECONDS:
@@ -217,7 +219,7 @@ def _trial(node: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def _tried(by: str, hosts: Sequence[tuple[str, float]]) -> list[str]:
-    """How long it took is different on each node."""
+    """Return how long it took is different on each node."""
     if not by:
         return []
     times = sorted({"%.1f" % seconds for _host, seconds in hosts}, key=float)
@@ -256,7 +258,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _wrapped(text: str, columns: int = _COLUMNS) -> list[str]:
-    """A text in lines of whole words, each after the first one further in."""
+    """Return a text in lines of whole words, each after the first one further in."""
     return wrap(text, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -264,7 +266,7 @@ def _wrapped(text: str, columns: int = _COLUMNS) -> list[str]:
 
 
 def trial_text(answers: Mapping[str, object]) -> str:
-    """Nodes of which the same is to be said stand together. answers: {host: the result of kubelet_trial}."""
+    """Return nodes of which the same is to be said stand together. answers: {host: the result of kubelet_trial}."""
     stories: dict[str, list[str]] = {}
     for host, answer in answers.items():
         stories.setdefault("\n".join(_indented("\n".join(_said(mapping(answer))))), []).append(line(host))

@@ -59,13 +59,13 @@ class PlannedHost(NamedTuple):
         return str(self.fixed.get("node_name", self.name))
 
     def needs_room(self, change: str) -> bool:
-        """Whether its pods must find room on other nodes; a repair drains nobody."""
+        """Return whether its pods must find room on other nodes; a repair drains nobody."""
         has_pods = self.drains or bool(mapping(self.plan.get("cpus")).get("exclusive"))
         return bool(self.fixed.get("check_capacity") and change != _REPAIR and self.plan.get("drain") and has_pods)
 
 
 def refusal(plan: Mapping[str, Any], skip_no_kubelet: bool = False, done_so_far: str = "") -> str:
-    """All reasons at once why a node is not changed, as text; empty where there is none.
+    """Return all reasons at once why a node is not changed, as text; empty where there is none.
 
     skip_no_kubelet: whether a node without a kubelet is left out. done_so_far: what was changed; empty for nothing.
     """
@@ -100,7 +100,7 @@ def gate_of(
     skip_no_kubelet: bool,
     max_fail_percentage: int,
 ) -> RunGate:
-    """The gate of a run. every: all hosts of the play. left: those that have neither failed nor were lost."""
+    """Return the gate of a run. every: all hosts of the play. left: those that have neither failed nor were lost."""
     refused = [name for name in every if name in left and refusal(hosts[name].plan, skip_no_kubelet)]
     failed = [name for name in every if name not in left and not hosts[name].plan.get("unreachable")]
     may_go_on = len(refused) + len(failed) <= len(every) * max_fail_percentage / 100
@@ -119,7 +119,7 @@ class ClusterNeed(NamedTuple):
 
 
 def cluster_need(hosts: Iterable[PlannedHost]) -> ClusterNeed:
-    """What these hosts need the cluster for; no hosts, where for nothing."""
+    """Return what these hosts need the cluster for; no hosts, where for nothing."""
     planned = [host for host in hosts if host.is_planned]
     cordoned = [host.name for host in planned if host.is_cordoned]
     names = list(dict.fromkeys([*(host.name for host in planned if host.drains), *cordoned]))
@@ -157,14 +157,14 @@ class Run(NamedTuple):
         return [name for name in self.all[: self.all.index(self.batch[0])] if name in self.left]
 
     def asks(self, change: str) -> PlannedHost | None:
-        """The host of the batch for whose pods the cluster is asked for room; None where it is not asked."""
+        """Return the host of the batch for whose pods the cluster is asked for room; None where it is not asked."""
         needing = [host for host in map(self.hosts.__getitem__, self.batch) if host.needs_room(change)]
         drained = [host for host in self.emptied if host.drains]
         return next((host for host in needing if host.drains), drained[0]) if needing and drained else None
 
 
 def refuse_lost(run: Run, max_fail_percentage: int) -> None:
-    """Raises RefusedError where more hosts were lost than may fail: Ansible goes on without them."""
+    """Raise RefusedError where more hosts were lost than may fail: Ansible goes on without them."""
     if len(run.lost) > len(run.all) * max_fail_percentage / 100:
         raise RefusedError(
             "%s was lost during this run, and may be cordoned or without its kubelet" % ", ".join(run.lost),
@@ -174,7 +174,7 @@ def refuse_lost(run: Run, max_fail_percentage: int) -> None:
 
 
 def static_nodes(run: Run, fleet: Iterable[PlannedHost]) -> list[str]:
-    """What the cluster calls the nodes whose kubelets give pods exclusive CPUs.
+    """Return what the cluster calls the nodes whose kubelets give pods exclusive CPUs.
 
     fleet: also hosts that do not change.
     """
@@ -184,7 +184,7 @@ def static_nodes(run: Run, fleet: Iterable[PlannedHost]) -> list[str]:
 
 
 def refuse_shortage(run: Run, claims: Sequence[Claim]) -> None:
-    """Raises RefusedError where pods find no CPUs on the other nodes."""
+    """Raise RefusedError where pods find no CPUs on the other nodes."""
     if claims:
         raise RefusedError(
             "when %s are drained, these pods find no CPUs on the other nodes: %s"
@@ -195,7 +195,7 @@ def refuse_shortage(run: Run, claims: Sequence[Claim]) -> None:
 
 
 def rough_warning(run: Run, change: str, fleet: Iterable[PlannedHost]) -> str:
-    """Where the other nodes may have too few CPUs, by a rough count; empty where they do not.
+    """Return where the other nodes may have too few CPUs, by a rough count; empty where they do not.
 
     What pods ask for is not known, and whoever drains may have drained already.
     """
@@ -231,7 +231,7 @@ def _names(hosts: Iterable[PlannedHost]) -> str:
 
 
 def may_have_pods(plan: Mapping[str, Any]) -> bool:
-    """Whether pods may have come to a node while a change of it was interrupted, as far as the node says.
+    """Return whether pods may have come to a node while a change of it was interrupted, as far as the node says.
 
     The old checkpoint would take away their CPUs. While the node is cordoned there are none: those that have exclusive
     CPUs then, such as those of DaemonSets, were there before.
@@ -243,7 +243,7 @@ def may_have_pods(plan: Mapping[str, Any]) -> bool:
 
 
 def in_service_error(plan: Mapping[str, Any]) -> RefusedError:
-    """Why an interrupted change is not taken back on a node that others have brought back into service."""
+    """Return why an interrupted change is not taken back on a node that others have brought back into service."""
     return RefusedError(
         "a change of this node was interrupted, and since then its kubelet has started again and given pods the CPUs"
         " %s; nothing was changed" % text(mapping(plan.get("journal")).get("exclusive_now", "")),
@@ -278,12 +278,12 @@ class Choice(NamedTuple):
     problem: str
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data."""
+        """Return plain data."""
         return self._asdict()
 
 
 def plan_back(plan: Mapping[str, Any], rollout: str) -> Mapping[str, Any]:
-    """A plan of a rollback once it is known which rollout the fleet goes back from; each other plan as it is.
+    """Return a plan of a rollback once it is known which rollout the fleet goes back from; each other plan as it is.
 
     The node has planned to go back from its own last one. If that is another, it stays as it is, but for a change that
     was interrupted.
@@ -316,7 +316,7 @@ class _Candidate(NamedTuple):
 
 
 def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str = "") -> Choice:
-    """The rollout to go back from: the one that the operator has named, else the newest.
+    """Return the rollout to go back from: the one that the operator has named, else the newest.
 
     plans: by host, the answer of rollout_info; of one that could not be reached or planned anything else, with the
     reason in `msg`. now: the time in UTC, as Python's isoformat() writes it. named: empty where the operator names
@@ -354,7 +354,7 @@ def choose_rollout(plans: Mapping[str, Mapping[str, Any]], now: str, named: str 
 
 
 def _without(chosen: _Candidate, candidates: Sequence[_Candidate], said: Mapping[str, object]) -> str:
-    """Which nodes do not name the chosen rollout, and what they name instead; empty where all do."""
+    """Return which nodes do not name the chosen rollout, and what they name instead; empty where all do."""
     named = dict.fromkeys(said, "none")
     named.update((host, candidate.name) for candidate in reversed(candidates) for host in candidate.hosts)
     hosts: dict[str, list[str]] = {}
@@ -375,7 +375,7 @@ def _texts(candidates: Sequence[_Candidate]) -> str:
 
 
 def _said(plan: Mapping[str, Any]) -> Iterator[tuple[object, bool]]:
-    """(the rollout that a node names, whether it has gone back from it); what it says may be anything."""
+    """Yield (the rollout that a node names, whether it has gone back from it); what it says may be anything."""
     for journal in (plan.get("journal"), plan.get("last")):
         facts = journal.get("facts") if isinstance(journal, Mapping) else None
         if isinstance(facts, Mapping):
@@ -383,7 +383,7 @@ def _said(plan: Mapping[str, Any]) -> Iterator[tuple[object, bool]]:
 
 
 def _candidates(said: Mapping[str, Sequence[tuple[object, bool]]]) -> list[_Candidate]:
-    """The newest first."""
+    """Return the newest first."""
     found: dict[str, tuple[list[str], list[str]]] = {}
     for host, names in said.items():
         for name, is_undone in names:
@@ -408,7 +408,8 @@ def _time(name: object) -> datetime | None:
 
 
 def _unknown(plans: Mapping[str, Mapping[str, Any]]) -> str:
-    """One of them may be the only node at the newest rollout: without it, all others would go back from an older."""
+    """Return one of them may be the only node at the newest rollout: without it, all others would go back from an
+    older."""
     hosts = [host for host, plan in plans.items() if "node" not in plan]
     # Ansible keeps what is chosen as a variable, and older versions take such a text for a template.
     reasons = [_TEMPLATE.sub("{ ", line(str(plans[host]["msg"]))) for host in hosts if plans[host].get("msg")]

@@ -64,7 +64,7 @@ class Beside(NamedTuple):
     devices: Sequence[Mapping[str, Any]] = ()
 
     def providers(self, nodes: Sequence[int]) -> list[HintProvider]:
-        """Those of an empty node. Raises InputError."""
+        """Return those of an empty node. Raises InputError."""
         found: list[HintProvider] = [device_manager(self.devices, nodes)]
         if self.numa_memory is not None:
             if sorted(self.numa_memory) != sorted(nodes):
@@ -99,19 +99,20 @@ class SimulatedNode:
         self.now = 0.0
 
     def add(self, pod: TracePod) -> str:
-        """A pod comes: empty, or the reason that it is refused with."""
+        """Return a pod comes: empty, or the reason that it is refused with."""
         raise NotImplementedError
 
     def remove(self, pod: TracePod) -> None:
-        """A pod has gone."""
+        """Remove a pod that has gone."""
         raise NotImplementedError
 
     def look(self, used: Mapping[str, float], shared: float) -> None:
-        """A period has passed. used: how many CPUs each pod with exclusive ones used in it, shared: all others."""
+        """Look at the use, as a period has passed. used: how many CPUs each pod with exclusive ones used in it,
+        shared: all others."""
         raise NotImplementedError
 
     def placement(self) -> Placement:
-        """Who has which CPUs."""
+        """Return who has which CPUs."""
         raise NotImplementedError
 
 
@@ -149,7 +150,7 @@ class KubeletNode(SimulatedNode):
 
 
 def _pod_of(pod: TracePod) -> Pod:
-    """The pod, as a kubelet is given it."""
+    """Return the pod, as a kubelet is given it."""
     amounts = {**pod.resources, "cpu": pod.cpu}
     if not pod.containers:
         return Pod(pod.name, pod.name, (Container(pod.name, APP, amounts, amounts),), pod.qos_class)
@@ -209,13 +210,13 @@ class DynamicNode(SimulatedNode):
 
 
 def new_node(policy: str, rules: DynamicRules, beside: Beside = CPUS_ALONE) -> SimulatedNode:
-    """A node without pods. Raises InputError for rules that cannot be kept."""
+    """Return a node without pods. Raises InputError for rules that cannot be kept."""
     rules.checked()
     return DynamicNode(rules, beside) if policy == DYNAMIC else KubeletNode(rules, policy, beside)
 
 
 def shares_of(weights: Sequence[float], wanted: Sequence[float], cpus: float) -> list[float]:
-    """How much of so many CPUs each gets: by its weight, but no more than it wants; the others get the rest."""
+    """Return how much of so many CPUs each gets: by its weight, but no more than it wants; the others get the rest."""
     shares = [0.0] * len(weights)
     unmet = [number for number, want in enumerate(wanted) if want > 0]
     while unmet:
@@ -260,7 +261,7 @@ class Served(NamedTuple):
         return max(0.0, self.wanted - self.ran)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; times to the millisecond."""
+        """Return plain data; times to the millisecond."""
         return {
             "pod": self.pod.name,
             "qos_class": self.pod.qos_class,
@@ -331,7 +332,7 @@ class _Replay:
         return Replay(policy, tuple(self.served.values()), self.timeline, capacity, self.node.moves)
 
     def _events(self, period: float) -> list[tuple[float, int, TracePod | None, float]]:
-        """All that happens in the trace: (seconds, what, to which pod, its threads from then on), in order."""
+        """Return all that happens in the trace: (seconds, what, to which pod, its threads from then on), in order."""
         events: list[tuple[float, int, TracePod | None, float]] = []
         for pod in self.trace.pods:
             events += [(pod.arrives, _ARRIVE, pod, 0.0), (pod.leaves, _LEAVE, pod, 0.0)]
@@ -386,7 +387,7 @@ class _Replay:
         self.looked, self.used = self.now, {}
 
     def _settle(self) -> None:
-        """Who runs from now on."""
+        """Work out who runs from now on."""
         placement = self.node.placement()
         if placement != self.placement:
             self.placement = placement

@@ -39,7 +39,7 @@ class Comparison(NamedTuple):
     saved_part: float
 
     def to_text(self) -> str:
-        """For people."""
+        """Return a text for people."""
         pods = counted(self.pods, "pod")
         worse = "no pod waits longer than under %s" % self.beside
         if self.worse:
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
         return "%s (%.0f %%)" % (text, 100 * self.saved_part)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "policy": self.policy,
             "beside": self.beside,
@@ -76,7 +76,7 @@ class Comparison(NamedTuple):
 
 
 def compare(found: Replay, beside: Replay) -> Comparison:
-    """How `found` serves each pod beside another replay of the same trace."""
+    """Return how `found` serves each pod beside another replay of the same trace."""
     worse, better = [], []
     for mine, theirs in zip(found.served, beside.served):
         longer = mine.waited - theirs.waited
@@ -99,7 +99,7 @@ def compare(found: Replay, beside: Replay) -> Comparison:
 
 
 def summary(replay: Replay) -> dict[str, Any]:
-    """A replay as plain data: utilisation and waiting of the node, and of each pod."""
+    """Return a replay as plain data: utilisation and waiting of the node, and of each pod."""
     owned = sum(served.owned for served in replay.served)
     return {
         "policy": replay.policy,
@@ -114,7 +114,7 @@ def summary(replay: Replay) -> dict[str, Any]:
 
 
 def table(summaries: Sequence[dict[str, Any]]) -> str:
-    """The figures of each policy as lines for people."""
+    """Return the figures of each policy as lines for people."""
     lines = ["policy     utilisation  of exclusive  waiting  thread-seconds waited  moves  refused"]
     for row in summaries:
         own = row["exclusive_utilisation"]
@@ -161,7 +161,7 @@ class _Panel:
         self.rules = rules
 
     def boxes(self, timeline: Sequence[tuple[float, Placement]]) -> Iterator[tuple[float, float, _Run]]:
-        """(from when, until when, what) with as few boxes as possible."""
+        """Yield (from when, until when, what) with as few boxes as possible."""
         begun: dict[_Run, float] = {}
         for at, placement in timeline:
             found = set(self.runs(placement))
@@ -173,7 +173,7 @@ class _Panel:
             yield begins, self.seconds, run
 
     def runs(self, placement: Placement) -> Iterator[_Run]:
-        """What is beside each other."""
+        """Yield what is beside each other."""
         for owner, mask in [("", placement.shared), *placement.exclusive.items()]:
             rows = CPUSet(self.row_of[cpu] for cpu in iterate_bits(mask))
             for first, last in rows.ranges():
@@ -210,7 +210,7 @@ class _Panel:
 
 
 def draw(title: str, replays: Sequence[Replay], rules: DynamicRules, seconds: float) -> str:
-    """The picture, as the text of an SVG file. seconds: the trace's duration."""
+    """Return the picture, as the text of an SVG file. seconds: the trace's duration."""
     panel = _Panel(rules, seconds)
     names = dict.fromkeys(name for replay in replays for _at, placed in replay.timeline for name in placed.exclusive)
     colours = {name: _colour(number) for number, name in enumerate(names)}
@@ -258,5 +258,5 @@ def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", siz
 
 
 def _colour(number: int) -> str:
-    """Neighbours are far apart on the circle of hues, and in three degrees of light."""
+    """Return the colour of a number; neighbours are far apart on the circle of hues, and in three degrees of light."""
     return "hsl(%d, 55%%, %d%%)" % (round(number * 137.508) % 360, (45, 60, 70)[number % 3])

@@ -80,7 +80,7 @@ class Trace(NamedTuple):
     pods: Sequence[TracePod]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; read_trace() reads it back."""
+        """Return plain data; read_trace() reads it back."""
         return {
             "version": VERSION,
             "name": self.name,
@@ -229,7 +229,7 @@ _Wave = Callable[[float], float]
 
 
 def make_trace(name: str, seed: int, cpus: int) -> Trace:
-    """The trace of this name. Raises InputError for another name, and for a machine of fewer than 8 CPUs."""
+    """Return the trace of this name. Raises InputError for another name, and for a machine of fewer than 8 CPUs."""
     if name not in TRACES:
         raise InputError("%r is no trace" % (name,), remedy="there are %s" % ", ".join(TRACES))
     if cpus < _FEWEST:
@@ -248,15 +248,15 @@ class _Maker:
         self.pods: list[TracePod] = []
 
     def between(self, low: float, high: float) -> float:
-        """Any number between two: random() alone gives the same in all versions of Python."""
+        """Return any number between two: random() alone gives the same in all versions of Python."""
         return low + (high - low) * self.choose.random()
 
     def size(self) -> int:
-        """How many CPUs a pod requests: 1 to an eighth of the machine, small ones more often."""
+        """Return how many CPUs a pod requests: 1 to an eighth of the machine, small ones more often."""
         return 1 + int((max(2, self.cpus // 8) - 1) * self.choose.random() ** 2)
 
     def add(self, name: str, cpu: int, most: int, arrives: float, leaves: float, wave: _Wave) -> None:
-        """A pod whose load is wave(seconds of the trace), with noise; cpu: in thousandths."""
+        """Add a pod whose load is wave(seconds of the trace), with noise; cpu: in thousandths."""
         load = [(0.0, min(STARTING_LOAD, cpu / 1000))]
         at = arrives + STARTING
         while at < leaves:
@@ -275,13 +275,14 @@ class _Maker:
             left -= count
 
     def requested(self, at: float) -> int:
-        """How many exclusive CPUs are requested at a time, or are going to be by pods that come later."""
+        """Return how many exclusive CPUs are requested at a time, or are going to be by pods that come later."""
         return sum(pod.exclusive for pod in self.pods if at < pod.leaves)
 
     def come_and_go(
         self, share: float, shortest: float, longest: float, add: Callable[[int, float, float], None]
     ) -> None:
-        """Pods come, each time one finds room in this share of the CPUs, a minute at most after the last one."""
+        """Add pods that come, each time one finds room in this share of the CPUs, a minute at most after the last
+        one."""
         at = 0.0
         while at < SECONDS - shortest:
             count = self.size()
@@ -290,14 +291,14 @@ class _Maker:
             at += self.between(1, 2000 / self.cpus if self.cpus > 33 else 60)
 
     def shared(self, wave: Callable[[float], _Wave]) -> None:
-        """Burstable pods that request a tenth of the CPUs; wave: of how many CPUs each requests."""
+        """Add burstable pods that request a tenth of the CPUs; wave: of how many CPUs each requests."""
         parts = max(2, self.cpus // 16)
         for _number in range(parts):
             cpu = 100 * max(1, self.cpus // parts)
             self.add("shared", cpu, -1, round(self.between(0, 60), 1), SECONDS, wave(cpu / 1000))
 
     def slow(self, low: float, high: float, period: float) -> _Wave:
-        """Between two values, and back, beginning anywhere."""
+        """Return a wave between two values, and back, beginning anywhere."""
         phase = self.choose.random()
         return lambda at: low + (high - low) * (0.5 - 0.5 * math.cos(2 * math.pi * (at / period + phase)))
 

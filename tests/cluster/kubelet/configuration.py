@@ -78,7 +78,7 @@ class CommandLine(NamedTuple):
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> CommandLine:
-        """Raises StartError."""
+        """Read the flags of a command line. Raises StartError."""
         places = dict(PLACES)
         fields: dict[str, Any] = {}
         rest = list(arguments)
@@ -112,7 +112,7 @@ def _read(flag: str, kind: str, text: str, before: Mapping[str, Any]) -> Any:
 
 
 def effective_configuration(tree: Tree, command_line: CommandLine) -> dict[str, Any]:
-    """What counts: flags before drop-ins before the file before the defaults. Raises StartError."""
+    """Return what counts: flags before drop-ins before the file before the defaults. Raises StartError."""
     values: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND}
     path = command_line.places["config"]
     if path:
@@ -143,7 +143,7 @@ def _read_file(tree: Tree, path: str) -> dict[str, Any]:
 
 
 def _drop_ins(tree: Tree, directory: str) -> list[str]:
-    """The files of the directory and those below, in the order in which they count."""
+    """Return the files of the directory and those below, in the order in which they count."""
     here = tree.path(directory)
     if not os.path.isdir(here):
         raise StartError("failed to merge kubelet configs: failed to walk through kubelet dropin directory")
@@ -156,7 +156,7 @@ def _drop_ins(tree: Tree, directory: str) -> list[str]:
 
 
 def merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON merge patch (RFC 7396): mappings are merged, a null removes, all else is replaced."""
+    """Return a JSON merge patch (RFC 7396): mappings are merged, a null removes, all else is replaced."""
     result = dict(base)
     for name, value in overlay.items():
         before = result.get(name)
@@ -170,7 +170,7 @@ def merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any
 
 
 def shown(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What /configz shows of a configuration."""
+    """Return what /configz shows of a configuration."""
     reserved = values.get("reservedSystemCPUs")
     result = dict(values)
     if reserved:

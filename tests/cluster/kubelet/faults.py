@@ -29,14 +29,14 @@ class Fault(NamedTuple):
 
 
 def read_faults(path: Path | None) -> list[Fault]:
-    """The faults of a file, a JSON list of objects, as long as there is one."""
+    """Return the faults of a file, a JSON list of objects, as long as there is one."""
     if path is None or not path.exists():
         return []
     return [Fault(**fault) for fault in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def fault_of(configuration: Mapping[str, Any], faults: Sequence[Fault]) -> Fault | None:
-    """The first fault that a configuration has."""
+    """Return the first fault that a configuration has."""
     for fault in faults:
         if all(configuration.get(name) == value for name, value in fault.when.items()):
             return fault

@@ -49,7 +49,7 @@ class Managers(PodHandler):
     """The CPU manager and the topology manager of a node with a configuration, and the checkpoint."""
 
     def __init__(self, node: Node, values: Mapping[str, Any]) -> None:
-        """Raises StartError for what a kubelet refuses before it answers anybody."""
+        """Raise StartError for what a kubelet refuses before it answers anybody."""
         self.node, self.values = node, values
         self.host = node.machine()
         prediction = predict_values(values, self.host)
@@ -110,7 +110,7 @@ class Managers(PodHandler):
     # --- pods -------------------------------------------------------------------------------------------
 
     def admit(self, pod: Mapping[str, Any]) -> Refusal | None:
-        """Whether a pod may run; it has its CPUs then."""
+        """Return whether a pod may run; it has its CPUs then."""
         if MIRROR in pod["metadata"].get("annotations", {}):
             return None  # of a static pod that runs already
         admitted = pod_from_manifest(pod)
@@ -122,24 +122,24 @@ class Managers(PodHandler):
         return refusal
 
     def forget(self, uid: str) -> None:
-        """A pod is gone. Its CPUs are free at the next reconciliation."""
+        """Forget a pod that is gone. Its CPUs are free at the next reconciliation."""
         with self._lock:
             self._manager.delete(uid)
 
     def all_told(self) -> None:
-        """Every pod of the node was told of; those that were not are gone."""
+        """Forget the pods that nobody has told of: every pod of the node was told of, so these are gone."""
         with self._lock:
             while self._untold:
                 self._manager.delete(self._untold.popitem()[0])
 
     def reconcile(self) -> None:
-        """What the kubelet does in each of its periods."""
+        """Do what the kubelet does in each of its periods."""
         with self._lock:
             self._manager.remove_stale()
             self._write()
 
     def _fits(self, pod: Pod) -> Refusal | None:
-        """Whether the node has as much CPU as the pod asks for."""
+        """Return whether the node has as much CPU as the pod asks for."""
         asked, used = _millicores(pod), sum(map(_millicores, self._manager.active.values()))
         allocatable = self.allocatable_millicores()
         if asked + used <= allocatable:
@@ -154,7 +154,7 @@ class Managers(PodHandler):
         return None if admission.admitted else Refusal(admission.reason, admission.message)
 
     def allocatable_millicores(self) -> int:
-        """What pods may ask for."""
+        """Return what pods may ask for."""
         reserved = len(CPUSet.parse(self.values.get("reservedSystemCPUs", ""))) * 1000
         if not reserved:
             reserved = sum(

@@ -45,7 +45,7 @@ class Kubelet:
         self._told: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> int:
-        """Live; the exit status."""
+        """Run the kubelet, and return the exit status."""
         signal.signal(signal.SIGTERM, lambda _number, _frame: self._told.put(None))
         with ExitStack() as stack:
             stack.callback(self._show_process())
@@ -98,7 +98,7 @@ class Kubelet:
             managers.reconcile()
 
     def _is_told_to_end(self, seconds: float | None = None) -> bool:
-        """Whether it is, for ever or within so many seconds."""
+        """Return whether it is, for ever or within so many seconds."""
         with suppress(Empty):
             self._told.put(self._told.get(timeout=seconds))
             return True
@@ -120,13 +120,13 @@ class Kubelet:
 
 
 def _amounts(managers: Managers) -> tuple[dict[str, str], dict[str, str]]:
-    """A node's capacity, and what of it pods may ask for."""
+    """Return a node's capacity, and what of it pods may ask for."""
     rest = {"memory": str(managers.host.memory or MEMORY), "pods": "110"}
     cpus = {"cpu": str(managers.host.topology.num_cpus)}
     return {**cpus, **rest}, {"cpu": "%dm" % managers.allocatable_millicores(), **rest}
 
 
 def log(level: str, text: str) -> None:
-    """A line as the kubelet logs it."""
+    """Print a line as the kubelet logs it."""
     now = datetime.now().astimezone().strftime("%m%d %H:%M:%S.%f")
     print("%s%s %d] %s" % (level, now, os.getpid(), text), file=sys.stderr, flush=True)

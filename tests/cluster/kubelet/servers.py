@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002, its name
-        """The kubelet does not log requests."""
+        """Log nothing: the kubelet does not log requests."""
 
 
 def serve(tree: Tree, root: str, values: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ def serve(tree: Tree, root: str, values: Mapping[str, Any]) -> None:
 
 
 def _own_pair(directory: Path) -> tuple[Path, Path]:
-    """The kubelet's own certificate and key, which it makes where there are none."""
+    """Return the kubelet's own certificate and key, which it makes where there are none."""
     certificate = directory / "kubelet.crt"
     if not certificate.exists():
         directory.mkdir(parents=True, exist_ok=True)

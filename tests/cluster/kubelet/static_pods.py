@@ -17,7 +17,7 @@ from ..api import Object
 
 
 def static_pods(tree: Tree, directory: str, node: str) -> list[Object]:
-    """The pods of a staticPodPath, with the names and UIDs that a node's kubelet gives them."""
+    """Return the pods of a staticPodPath, with the names and UIDs that a node's kubelet gives them."""
     if not directory or not tree.exists(directory):
         return []
     pods = []

@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 def case(seed: int) -> Case:
-    """The case of this number."""
+    """Return the case of this number."""
     chance = random.Random(seed)
     shape = _shape(chance)
     wishes = [_wish(chance, shape) for _number in range(chance.randint(1, 3))]
@@ -67,7 +67,7 @@ def _shape(chance: random.Random) -> Shape:
 
 
 def _others(chance: random.Random, shape: Shape) -> list[tuple[str, str]]:
-    """What somebody else does, as far as the kernel takes it."""
+    """Return what somebody else does, as far as the kernel takes it."""
     kernel, done = Kernel(shape), []
     tries: list[tuple[str, str]] = []
     cache = shape.caches[0]

@@ -25,7 +25,7 @@ class Kernel(Shown):
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, path: str, data: bytes) -> None:
-        """One write to a file. Raises RefusedError."""
+        """Take one write to a file. Raises RefusedError."""
         if not self.is_file(path):
             raise RefusedError(errno.ENOENT)
         if self.mode_of(path) == 0o444:
@@ -49,7 +49,7 @@ class Kernel(Shown):
         takers[rest](group, text)
 
     def refuse(self, text: str, number: int = errno.EINVAL) -> RefusedError:
-        """The error, after its reason was written down."""
+        """Return the error, after its reason was written down."""
         self.status += text + "\n"
         return RefusedError(number)
 
@@ -211,7 +211,7 @@ class Kernel(Shown):
         self.groups[name] = group
 
     def _first_mask(self, schema: str, cache: CacheShape, number: int) -> int:
-        """All that is shareable or unused; of that the lowest run."""
+        """Return all that is shareable or unused; of that the lowest run."""
         mask = used = cache.shareable
         for group in self.groups.values():
             if group.mode == LOCKSETUP:
@@ -236,7 +236,7 @@ class Kernel(Shown):
     # --- for tests ---------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, str]:
-        """{path: content} of all that can be changed."""
+        """Return {path: content} of all that can be changed."""
         return {
             "/".join(filter(None, (name, file))): self.read("/%s/%s" % (name, file) if name else "/" + file)
             for name in sorted(self.groups)

@@ -31,7 +31,7 @@ _PATIENCE = 20.0
 
 
 def why_not() -> str:
-    """Why there is no FUSE here, which nothing that can be installed changes; empty where there is."""
+    """Return why there is no FUSE here, which nothing that can be installed changes; empty where there is."""
     if os.geteuid() != 0:
         return "only root can mount a file system"
     return "" if os.path.exists("/dev/fuse") else "this kernel has no /dev/fuse"
@@ -61,7 +61,7 @@ class Mounted:
             time.sleep(0.01)
 
     def ask(self, **command: Any) -> Any:
-        """One command of serve.py; its answer."""
+        """Return one command of serve.py; its answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(command) + "\n")
@@ -76,12 +76,12 @@ class Mounted:
         mounts.write_text("sysfs /sys sysfs rw 0 0\nresctrl /%s resctrl %s 0 0\n" % (PLACE, shape.options))
 
     def state(self) -> dict[str, str]:
-        """All that can be changed."""
+        """Return all that can be changed."""
         found: dict[str, str] = self.ask(state="")
         return found
 
     def writes(self) -> list[list[str]]:
-        """What was changed since the last time, as it was tried."""
+        """Return what was changed since the last time, as it was tried."""
         found: list[list[str]] = self.ask(writes="")
         return found
 
@@ -100,7 +100,7 @@ class Mounted:
 
 
 def mounted(root: Path) -> Iterator[Mounted]:
-    """For a fixture: mount it in this tree, and unmount it at the end."""
+    """Yield, for a fixture, a resctrl that is mounted in this tree, and unmount it at the end."""
     reason = why_not()
     if reason:
         pytest.skip(reason)

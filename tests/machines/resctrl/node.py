@@ -34,7 +34,7 @@ BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def write_node(root: Path, shape: Shape, reserved: str = "") -> None:
-    """The node's files but those of resctrl; those of another machine before go."""
+    """Write the node's files but those of resctrl, and remove those of the machine that was there before."""
     for name in ("sys/devices", "var"):
         shutil.rmtree(root / name, ignore_errors=True)
     write_machine(root, shape)
@@ -45,7 +45,7 @@ def write_node(root: Path, shape: Shape, reserved: str = "") -> None:
 
 
 def give(root: Path, exclusive: Iterable[int], shared: Iterable[int]) -> None:
-    """The kubelet's account: one container with these CPUs, and the pool of all others."""
+    """Write the kubelet's account: one container with the exclusive CPUs, and the pool of the shared ones."""
     cpus = CPUSet(exclusive)
     assignments = {"pod-1": {"app": cpus}} if cpus else {}
     content = write_checkpoint("static", State(CPUSet(shared), assignments))
@@ -63,7 +63,7 @@ def node_at(root: Path) -> Node:
 
 
 def divide(root: Path, act: bool = True, **wish: Any) -> PartitionResult:
-    """What cache_partition does with these options."""
+    """Return what cache_partition does with these options."""
     return present(node_at(root), wish_of(wish), terms_of(wish), act)
 
 

@@ -17,7 +17,7 @@ from .shapes import BandwidthShape, CacheShape, Shape
 
 
 def domains(ids: list[int], cores: int, threads: int = 2) -> dict[int, list[int]]:
-    """{id: CPUs}: the threads of a core are half of all CPUs apart, as Linux numbers them."""
+    """Return {id: CPUs}: the threads of a core are half of all CPUs apart, as Linux numbers them."""
     total = len(ids) * cores
     return {
         number: [place * cores + core + thread * total for thread in range(threads) for core in range(cores)]
@@ -111,7 +111,7 @@ PLATFORMS: dict[str, Shape] = {
 
 
 def write_machine(root: Path, shape: Shape) -> None:
-    """The files in which Linux shows the CPUs and caches of this platform, as a saved node has them."""
+    """Write the files in which Linux shows the CPUs and caches of this platform, as a saved node has them."""
     cpu_directory = root / "sys/devices/system/cpu"
     listed = _listed(shape.online)
     for name in ("online", "present", "possible"):
@@ -137,7 +137,7 @@ def write_machine(root: Path, shape: Shape) -> None:
 
 
 def _siblings(shape: Shape) -> dict[int, list[int]]:
-    """A core has the CPUs that are half of all apart; without an even number, one each. On Atom, one each."""
+    """Return a core has the CPUs that are half of all apart; without an even number, one each. On Atom, one each."""
     half, rest = divmod(len(shape.online), 2)
     if rest or not shape.caches or shape.caches[0].name == "L2":
         return {cpu: [cpu] for cpu in shape.online}
@@ -147,7 +147,7 @@ def _siblings(shape: Shape) -> dict[int, list[int]]:
 
 
 def record(root: Path, shape: Shape, kernel: Kernel | None = None, mounts: str = "") -> None:
-    """The model's files as plain ones, as a saved node has them: a recorded tree.
+    """Write the model's files as plain ones, as a saved node has them: a recorded tree.
 
     kernel: a resctrl of this shape in which something was done. mounts: what else is mounted.
     """

@@ -69,7 +69,7 @@ class Shape:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Shape:
-        """What dataclasses.asdict() made of one, also after JSON."""
+        """Return what dataclasses.asdict() made of one, also after JSON."""
         caches = [
             CacheShape(**{**cache, "ids": {int(number): cpus for number, cpus in cache["ids"].items()}})
             for cache in data["caches"]
@@ -80,7 +80,7 @@ class Shape:
 
 
 def sum_bits(masks: Any) -> int:
-    """All bits of several masks."""
+    """Return all bits of several masks."""
     found = 0
     for mask in masks:
         found |= mask
@@ -88,12 +88,12 @@ def sum_bits(masks: Any) -> int:
 
 
 def bits(mask: int) -> set[int]:
-    """The numbers of the bits."""
+    """Return the numbers of the bits."""
     return {bit for bit in range(mask.bit_length()) if mask >> bit & 1}
 
 
 def listed(cpus: set[int]) -> str:
-    """As the kernel writes a list of CPUs."""
+    """Return a list of CPUs as the kernel writes it."""
     parts: list[list[int]] = []
     for cpu in sorted(cpus):
         if parts and parts[-1][1] == cpu - 1:
@@ -104,7 +104,7 @@ def listed(cpus: set[int]) -> str:
 
 
 def parsed_list(text: str) -> set[int]:
-    """As the kernel reads it. Raises ValueError."""
+    """Read a list of CPUs as the kernel does. Raises ValueError."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _sign, last = part.partition("-")

@@ -56,7 +56,7 @@ class Shown:
     # --- limits ------------------------------------------------------------------------------------------
 
     def closids(self, shape: CacheShape | BandwidthShape) -> int:
-        """CDP halves what there is."""
+        """Return the number of CLOSIDs, which CDP halves."""
         return shape.closids // 2 if isinstance(shape, CacheShape) and shape.cdp else shape.closids
 
     def _most_groups(self) -> int:
@@ -70,14 +70,14 @@ class Shown:
     # --- what is there -----------------------------------------------------------------------------------
 
     def group_of(self, path: str) -> tuple[Group, str] | None:
-        """The group that a path is in, and the rest of the path."""
+        """Return the group that a path is in, and the rest of the path."""
         first, _slash, rest = path.strip("/").partition("/")
         if first in self.groups and first:
             return self.groups[first], rest
         return self.root, path.strip("/")
 
     def names(self, path: str) -> list[str] | None:
-        """The names in a directory; None where there is none."""
+        """Return the names in a directory; None where there is none."""
         if path.strip("/").partition("/")[0] == "info":
             return self._info_names(path.strip("/").split("/")[1:])
         found = self.group_of(path)
@@ -125,12 +125,12 @@ class Shown:
         return sorted(self.shape.features) if len(parts) == 2 and parts[1] in subs else None
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file, and no directory."""
+        """Return whether there is a file, and no directory."""
         above, _slash, name = path.rstrip("/").rpartition("/")
         return self.names(path) is None and name in (self.names(above) or [])
 
     def mode_of(self, path: str) -> int:
-        """The bits of permission of a file."""
+        """Return the bits of permission of a file."""
         name = path.rpartition("/")[2]
         in_group = not path.startswith("/info") and name in ("cpus", "cpus_list", "mode", "schemata", "tasks")
         return 0o644 if in_group or name == "max_threshold_occupancy" else 0o444
@@ -138,7 +138,7 @@ class Shown:
     # --- reading -----------------------------------------------------------------------------------------
 
     def read(self, path: str) -> str:
-        """The content of a file. Raises RefusedError."""
+        """Return the content of a file. Raises RefusedError."""
         if not self.is_file(path):
             raise RefusedError(errno.ENOENT)
         parts = path.strip("/").split("/")

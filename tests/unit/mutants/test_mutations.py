@@ -11,7 +11,7 @@ from mutants.mutations import mutants
 
 
 def becomes(source: str) -> list[str]:
-    """What the last line of a source can become, where the whole is a program."""
+    """Return what the last line of a source can become, where the whole is a program."""
     text = source.encode() + b"\n"
     return [
         mutant.lines(text)[1]

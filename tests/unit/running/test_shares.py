@@ -32,7 +32,7 @@ SCENARIOS = "tests/scenarios/test_scenarios.py"
 
 
 def files_of(name: str) -> set[str]:
-    """The files of a folder, or of a file or a test in one."""
+    """Return the files of a folder, or of a file or a test in one."""
     path = ROOT / name.partition("::")[0]
     return {file for file in ALL if path == ROOT / file or path in (ROOT / file).parents}
 

@@ -17,7 +17,7 @@ HEAD = 44
 
 
 def local_apics(table: bytes) -> list[tuple[int, int]]:
-    """(QEMU's number, APIC id) of each CPU, in the table's order."""
+    """Return (QEMU's number, APIC id) of each CPU, in the table's order."""
     found, at = [], HEAD
     while at < len(table):
         kind, length = table[at], table[at + 1]

@@ -21,7 +21,7 @@ PROGRAM = "#!/bin/sh\necho %s\nexit %d\n"
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Linux on x86-64 with what the test puts on its PATH, and root at work."""
+    """Have this machine look like a Linux on x86-64 on which root works, with only what the test puts on the PATH."""
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(os, "geteuid", lambda: 0)

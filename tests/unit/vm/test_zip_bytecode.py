@@ -20,7 +20,7 @@ PLACE = FILES / "base/usr/lib/python3/dist-packages"
 
 
 def run(directory: Path, answer: int) -> tuple[int, int]:
-    """How often the module was compiled, and what it answers."""
+    """Return how often the module was compiled, and what it answers."""
     preparation = "import zip_bytecode; zip_bytecode.keep(directory=%r)" % str(directory / "kept")
     return import_from_zip(directory / "code.zip", answer, preparation, PLACE)[:2]
 
@@ -50,7 +50,7 @@ def test_the_runs_of_tests_keep_it_for_each_python(tmp_path: Path) -> None:
 
 
 def archive(directory: Path) -> Path:
-    """A zip archive with a module."""
+    """Return a zip archive with a module."""
     path = directory / "code.zip"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("answer.py", "ANSWER = 42\n")

@@ -17,7 +17,7 @@ _INSTANCE = re.compile(r"([A-Za-z0-9][-A-Za-z0-9._]*)(?::[0-9]+)?")
 
 
 def main(event: Any) -> Any:
-    """The event with `node`; no event, an empty list, where it is no alert of a node."""
+    """Return the event with `node`; no event, an empty list, where it is no alert of a node."""
     labels = event.get("labels") if isinstance(event, dict) else None
     instance = labels.get("instance") if isinstance(labels, dict) else None
     found = _INSTANCE.fullmatch(instance) if isinstance(instance, str) else None

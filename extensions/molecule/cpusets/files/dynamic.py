@@ -69,12 +69,12 @@ class Pods:
         return mount / ROOT / "kubepods" / ("pod" + uid) / self.id(uid)
 
     def kernel(self, uid: str) -> frozenset[int]:
-        """Where the kernel lets the container run."""
+        """Return where the kernel lets the container run."""
         name = "cpuset.cpus.effective" if IS_V2 else "cpuset.effective_cpus"
         return parsed((self.cgroup(uid) / name).read_text())
 
     def is_limited(self, uid: str) -> bool:
-        """Whether the container or its pod has a quota."""
+        """Return whether the container or its pod has a quota."""
         name, none = ("cpu.max", "max") if IS_V2 else ("cpu.cfs_quota_us", "-1")
         cgroup = self.cgroup(uid, MOUNTS[-1])
         return any((path / name).read_text().split()[0] != none for path in (cgroup, cgroup.parent))
@@ -108,7 +108,7 @@ class Pods:
             (directory / "cpu.cfs_quota_us").write_text("%d" % (cpus * QUOTA_PERIOD))
 
     def _tell(self) -> None:
-        """What the runtime knows."""
+        """Write what the runtime knows."""
         labels = {uid: {"io.kubernetes.pod.uid": uid, "io.kubernetes.pod.name": uid} for uid in self.requests}
         containers = [{"id": self.id(uid), "metadata": {"name": "app"}, "labels": labels[uid]} for uid in labels]
         pods = [
@@ -150,7 +150,7 @@ class Observer(threading.Thread):
                 self.seen.append({"at": time.time(), "before": before, "kernel": kernel, "after": after})
 
     def duration(self) -> float:
-        """How long the last pass took, by the figures of the program."""
+        """Return how long the last pass took, by the figures of the program."""
         try:
             lines = (self.pods.place / "cpu.prom").read_text().splitlines()
         except FileNotFoundError:
@@ -159,7 +159,7 @@ class Observer(threading.Thread):
         return max((float(line.split()[1]) for line in lines if line.startswith(name)), default=0.0)
 
     def said(self) -> tuple[frozenset[int], float | None, bool]:
-        """Its CPUs, when some of them leave, and whether they are its own."""
+        """Return its CPUs, when some of them leave, and whether they are its own."""
         try:
             data = json.loads((PUBLISHED / self.uid / "app.json").read_text())
         except FileNotFoundError:
@@ -167,7 +167,7 @@ class Observer(threading.Thread):
         return parsed(data["cpus"]), data["until"], data["exclusive"]
 
     def changes(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Each two neighbours between which the kernel's set changed."""
+        """Yield each two neighbours between which the kernel's set changed."""
         for old, new in zip(self.seen, self.seen[1:]):
             if old["kernel"] != new["kernel"]:
                 yield old, new
@@ -262,7 +262,7 @@ def check(program: str, place: Path, pods: Pods) -> dict[str, Any]:
 
 
 def check_order(observer: Observer, gave: float) -> dict[str, int]:
-    """Where CPUs came, the kernel was first; where they left, the file was, by the delay."""
+    """Return where CPUs came, the kernel was first; where they left, the file was, by the delay."""
     growths = shrinks = 0
     for old, new in observer.changes():
         if new["kernel"] > old["kernel"]:

@@ -121,26 +121,26 @@ class Container:
         return False
 
     def kernel(self) -> frozenset[int]:
-        """Where the kernel lets it run, by the file of its cgroup."""
+        """Return where the kernel lets it run, by the file of its cgroup."""
         return parsed((self.cgroup / "cpuset.cpus.effective").read_text())
 
     def affinity(self) -> frozenset[int]:
-        """The same by its first process."""
+        """Return the same by its first process."""
         status = Path("/proc/%d/status" % self.pid).read_text()
         (found,) = re.findall(r"^Cpus_allowed_list:\s*(.*)$", status, re.MULTILINE)
         return parsed(found)
 
     def quotas(self) -> list[str]:
-        """Its quota, and its pod's."""
+        """Return its quota, and its pod's."""
         return [(path / "cpu.max").read_text().split()[0] for path in (self.cgroup, self.cgroup.parent)]
 
     def used(self) -> float:
-        """The seconds of CPU time that it has used."""
+        """Return the seconds of CPU time that it has used."""
         (microseconds,) = re.findall(r"^usage_usec (\d+)$", (self.cgroup / "cpu.stat").read_text(), re.MULTILINE)
         return int(microseconds) / 1000000
 
     def seen(self) -> list[Seen]:
-        """What it has seen, by its log."""
+        """Return what it has seen, by its log."""
         # The kubelet names it when the container has started.
         lines = [line for log in LOGS.glob("*-%s.log" % self.id) for line in log.read_text().splitlines()]
         # The clock of /proc/uptime, and that of the file.
@@ -152,7 +152,7 @@ class Container:
         return found
 
     def changes(self) -> list[tuple[Seen, Seen]]:
-        """Each two neighbours between which the kernel's set changed."""
+        """Return each two neighbours between which the kernel's set changed."""
         seen = self.seen()
         return [(old, new) for old, new in zip(seen, seen[1:]) if old.kernel != new.kernel]
 
@@ -170,7 +170,7 @@ class Passes:
         self._read()
 
     def between(self, start: float, end: float) -> int:
-        """How many passes ended in this time."""
+        """Return how many passes ended in this time."""
         return sum(start < moment <= end for moment in self._ends)
 
     def _read(self) -> bool:
@@ -206,7 +206,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def others(containers: list[Container]) -> list[frozenset[int]]:
-    """Where all others run: the container that was there before, and the sandboxes of pods."""
+    """Return where all others run: the container that was there before, and the sandboxes of pods."""
     own = {container.cgroup for container in containers}
     files = (CGROUPS / "kubepods.slice").rglob("*.scope/cpuset.cpus.effective")
     return [parsed(file.read_text()) for file in files if file.parent not in own]
@@ -266,7 +266,8 @@ def check(period: float, delay: float, figures: Path) -> dict[str, Any]:
 
 
 def busy_from(uses: list[tuple[float, float]], period: float, cpus: int) -> float:
-    """When the last period ended in which nine tenths of these CPUs were not used: the host may be busy itself."""
+    """Return when the last period ended in which nine tenths of these CPUs were not used: the host may be busy
+    itself."""
     ends = [
         now
         for number, (now, used) in enumerate(uses)
@@ -277,7 +278,7 @@ def busy_from(uses: list[tuple[float, float]], period: float, cpus: int) -> floa
 
 
 def check_order(container: Container, admitted: int) -> dict[str, int]:
-    """Where CPUs came, the kernel was first; where they left, the file was, by the delay."""
+    """Return where CPUs came, the kernel was first; where they left, the file was, by the delay."""
     growths = shrinks = 0
     for seen in container.seen():
         if seen.before.exclusive:
@@ -299,7 +300,7 @@ def check_order(container: Container, admitted: int) -> dict[str, int]:
 
 
 def check_answers(containers: list[Container]) -> None:
-    """What the runtime answers about these containers, as the program itself reads it."""
+    """Check what the runtime answers about these containers, as the program itself reads it."""
     sys.path.insert(0, PROGRAM)
     crictl = importlib.import_module(CRICTL).Crictl("crictl")
     crictl.read()

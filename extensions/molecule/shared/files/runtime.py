@@ -50,7 +50,7 @@ def start(name: str, container: dict[str, str]) -> None:
 
 
 def wait_for(pid: int, cgroup: str) -> None:
-    """systemd-run becomes the process that it starts, in the cgroup that systemd made."""
+    """Wait until systemd-run has become the process that it starts, in the cgroup that systemd made."""
     for _attempt in range(600):
         if cgroup in Path("/proc/%d/cgroup" % pid).read_text():
             return

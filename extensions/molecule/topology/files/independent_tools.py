@@ -75,7 +75,7 @@ def hwloc() -> dict[str, object]:
 
 
 def of_mask(mask: str) -> str:
-    """A set of hwloc's: words of 32 bits from the highest on, such as 0x10,0x01001001."""
+    """Return a set of hwloc's: words of 32 bits from the highest on, such as 0x10,0x01001001."""
     words = [word[2:].rjust(8, "0") for word in mask.split(",")]
     number = int("".join(words), 16)
     return text(bit for bit in range(number.bit_length()) if number >> bit & 1)
@@ -97,7 +97,7 @@ def of_text(ranges: str) -> list[int]:
 
 
 def text(numbers: Iterable[int]) -> str:
-    """The kernel's list format, 0-3,8."""
+    """Return the kernel's list format, 0-3,8."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:

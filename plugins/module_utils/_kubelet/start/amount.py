@@ -92,7 +92,8 @@ class Amount(NamedTuple):
         return self._replace(value=-(-self.value // 10 ** (_FINEST - self.scale)), scale=_FINEST)
 
     def _capped(self) -> Amount:
-        """Binary quantities end at 64 bits, and those below 1 are taken for decimal ones."""
+        """Return the amount within its limits: binary quantities end at 64 bits, and those below 1 are taken for
+        decimal ones."""
         amount = self._rounded()
         if amount.exceeds(_MOST - 1):
             return self._replace(value=_MOST - 1, scale=0)
@@ -100,7 +101,7 @@ class Amount(NamedTuple):
         return amount if is_whole else amount._replace(format=DECIMAL)
 
     def plus(self, addend: Amount) -> Amount:
-        """The sum, as Go adds: nothing and something is in the format of the latter."""
+        """Return the sum, as Go adds: nothing and something is in the format of the latter."""
         is_long = self.is_long or addend.is_long
         if not self.value or not addend.value:
             return (self if self.value else addend)._replace(is_long=is_long)
@@ -109,17 +110,18 @@ class Amount(NamedTuple):
         return Amount(value, scale, self.format, is_long or not -_MOST <= value < _MOST)
 
     def exact(self) -> Fraction:
-        """Its number."""
+        """Return its number."""
         from fractions import Fraction
 
         return Fraction(self.value) * Fraction(10) ** self.scale
 
     def exceeds(self, limit: int) -> bool:
-        """Whether it is more than a whole number."""
+        """Return whether it is more than a whole number."""
         return bool(self.value * 10 ** max(self.scale, 0) > limit * 10 ** max(-self.scale, 0))
 
     def in_64_bits(self) -> int | None:
-        """As AsInt64 has it: None for a number with a fraction, even of zeros, and for one that is long."""
+        """Return the number as AsInt64 has it: None for a number with a fraction, even of zeros, and for one that is
+        long."""
         if self.is_long or self.scale < 0:
             return None
         number = int(self.exact())
@@ -144,26 +146,27 @@ class Amount(NamedTuple):
         return "%d%s" % (value, _BY_POWER.get(scale, ""))
 
     def for_people(self) -> str:
-        """The amount as text, right also where Go writes another: it has no suffix for what is coarser than all."""
+        """Return the amount as text, right also where Go writes another: it has no suffix for what is coarser than
+        all."""
         if self.format != DECIMAL or abs(self.exact()) < _COARSE:
             return str(self)
         return "%d%s" % (self.value, _BY_POWER.get(self.scale, "e%d" % self.scale))
 
     def of_cpus(self) -> str:
-        """The amount as a number of CPUs: thousands of these have no suffix."""
+        """Return the amount as a number of CPUs: thousands of these have no suffix."""
         if self.format == DECIMAL and self.scale > 0 and abs(self.exact()) < _COARSE:
             return "%d" % int(self.exact())
         return self.for_people()
 
     def printed(self) -> str:
-        """The struct as %v prints it: some messages show this."""
+        """Return the struct as %v prints it: some messages show this."""
         if self.is_long:
             # A random address follows.
             return "{{0 0} {"
         return "{{%d %d} {<nil>}  %s}" % (self.value, self.scale, self.format)
 
     def millis(self) -> int:
-        """Its thousandths, rounded up, in the 64 bits that Go has for them."""
+        """Return its thousandths, rounded up, in the 64 bits that Go has for them."""
         scale = self.scale + 3
         thousandths: int = -(-self.value * 10 ** max(scale, 0) // 10 ** max(-scale, 0))
         wrapped = (thousandths + _MOST) % (2 * _MOST) - _MOST
@@ -173,7 +176,7 @@ class Amount(NamedTuple):
 
 
 def _exponent(digits: str, number: int) -> int:
-    """The exponent of a number. Raises GoError."""
+    """Return the exponent of a number. Raises GoError."""
     sign, size = ("-", digits[1:]) if digits[0] == "-" else ("", digits.lstrip("+"))
     size = size.lstrip("0") or "0"
     is_large = len(size) > len(str(MAX_DIGITS)) or int(size) > MAX_DIGITS
@@ -185,7 +188,7 @@ def _exponent(digits: str, number: int) -> int:
 
 
 def quantity_fault(text: str) -> str:
-    """What resource.ParseQuantity says; empty for a quantity. Go takes one without digits for 0."""
+    """Return what resource.ParseQuantity says; empty for a quantity. Go takes one without digits for 0."""
     _sign, whole, fraction, suffix = split_quantity(text)
     if not text or not _SUFFIX.fullmatch(suffix):
         return _WRONG_FORMAT
@@ -200,7 +203,7 @@ def quantity_fault(text: str) -> str:
 
 
 def read_duration(text: str) -> int:
-    """The nanoseconds of a duration. Raises GoError, with what time.ParseDuration says."""
+    """Return the nanoseconds of a duration. Raises GoError, with what time.ParseDuration says."""
     try:
         return nanoseconds(text)
     except DurationError as error:
@@ -213,7 +216,7 @@ def read_duration(text: str) -> int:
 
 
 def quote_octets(text: str) -> str:
-    """As the package time quotes: byte by byte."""
+    """Return a text as the package time quotes it: byte by byte."""
     quoted = []
     for character in text[:_MOST_SHOWN]:
         if " " <= character < "\x80":
@@ -224,7 +227,7 @@ def quote_octets(text: str) -> str:
 
 
 def duration_text(duration: int) -> str:
-    """A duration, in nanoseconds, as Go prints it: 100ms, 1.5s, 1m30s."""
+    """Return a duration, in nanoseconds, as Go prints it: 100ms, 1.5s, 1m30s."""
     sign, rest = ("-", -duration) if duration < 0 else ("", duration)
     for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
         if 0 < rest < size * 1000:
@@ -242,5 +245,5 @@ def _decimal(number: int, size: int) -> str:
 
 
 def map_text(texts: Mapping[str, str]) -> str:
-    """A map as Go prints it."""
+    """Return a map as Go prints it."""
     return "map[%s]" % " ".join("%s:%s" % item for item in sorted(texts.items()))

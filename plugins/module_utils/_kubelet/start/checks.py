@@ -57,7 +57,7 @@ _GUESSES = 20
 
 
 def gate_refusal(gates: Mapping[str, bool], minor: int, removal: str, warns: bool = False) -> Finding | None:
-    """The first gate that the kubelet 1.`minor` refuses; None where it takes all. `removal`: how one is removed.
+    """Return the first gate that the kubelet 1.`minor` refuses; None where it takes all. `removal`: how one is removed.
 
     Of several the kubelet shows one, or all in random order; here it is the first by its name. One that it does not
     have ends the reading, whatever else is wrong; with `warns` it is passed over.
@@ -111,7 +111,7 @@ def unknown_gates(gates: Mapping[str, object], host: Host) -> list[str]:
 
 
 def _is_refused_name(name: str, minor: int) -> bool:
-    """Whether the kubelet 1.`minor` surely has no gate of this name."""
+    """Return whether the kubelet 1.`minor` surely has no gate of this name."""
     if name in (ALL_ALPHA, ALL_BETA) or is_registered(name, minor):
         return False
     if FIRST_MINOR <= minor <= LAST_MINOR:
@@ -134,7 +134,7 @@ def _locked(gates: Mapping[str, bool], minor: int) -> Iterator[Finding]:
 
 
 def _unmet(given: Mapping[str, bool], minor: int) -> Iterator[Finding]:
-    """What gates need others that are off."""
+    """Yield what gates need others that are off."""
     gates = Gates(given, minor)
     for name, names in dependencies(minor).items():
         missing = [gate for gate in names if not gates.enabled(gate)]
@@ -151,7 +151,7 @@ def _unmet(given: Mapping[str, bool], minor: int) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1)
 def _by_length() -> dict[int, list[str]]:
-    """The names of the gates by their length."""
+    """Return the names of the gates by their length."""
     found: dict[int, list[str]] = {}
     for name in (*GATES, ALL_ALPHA, ALL_BETA):
         found.setdefault(len(name), []).append(name)
@@ -159,7 +159,7 @@ def _by_length() -> dict[int, list[str]]:
 
 
 def _meant(name: str, minor: int) -> str | None:
-    """A gate whose name differs in case, or in one letter; where it is sure that it is no other gate."""
+    """Return a gate whose name differs in case, or in one letter; where it is sure that it is no other gate."""
     if name in (ALL_ALPHA, ALL_BETA):
         return None
     lengths = (len(name), len(name) - 1, len(name) + 1)
@@ -168,7 +168,7 @@ def _meant(name: str, minor: int) -> str | None:
 
 
 def _is_slip(name: str, gate: str) -> bool:
-    """Whether the two differ in case, or in one letter."""
+    """Return whether the two differ in case, or in one letter."""
     if name == gate:
         return False
     if name.lower() == gate.lower():
@@ -313,7 +313,7 @@ class _Check:
         )
 
     def _memory_check(self) -> MemoryCheck | None:
-        """None where nothing of the memory manager is given, and it has nothing to refuse."""
+        """Return None where nothing of the memory manager is given, and it has nothing to refuse."""
         if _OF_MEMORY_MANAGER.isdisjoint(self.values) and self.gates.enabled(MEMORY_MANAGER):
             return None
         from .managers import MemoryCheck
@@ -322,7 +322,7 @@ class _Check:
         return MemoryCheck(self.values, self.gates, self.host, self.reservations, policy)
 
     def _looks_at_node(self) -> bool:
-        """Whether there is something to find when the kubelet sets up the node."""
+        """Return whether there is something to find when the kubelet sets up the node."""
         enforced = self.values.get("enforceNodeAllocatable") or ("pods",)
         is_enforcing = not {"pods", "none"}.issuperset(enforced)
         is_lacking = self.host.has_systemd is False or bool(self.host.lacking_controllers)
@@ -331,7 +331,7 @@ class _Check:
         return bool(self.values.get("cgroupRoot")) or any(map(self.host.cgroup_lacks, _OF_PODS))
 
     def _text(self, name: str, default: str) -> str:
-        """A text, whose empty value means the default where no flag gives it."""
+        """Return a text, whose empty value means the default where no flag gives it."""
         return self.values.get(name) or ("" if name in self.emptied else default)
 
     def _refuse(self, text: str, cause: str, remedy: str, where: str) -> None:
@@ -340,7 +340,7 @@ class _Check:
     # --- the CPU manager ----------------------------------------------------------------------------------
 
     def _option_gates(self) -> Iterator[Finding]:
-        """Whether the policy's options need a gate that is off."""
+        """Yield whether the policy's options need a gate that is off."""
         where = "cpuManagerPolicyOptions"
         options = self.values.get(where)
         if options is not None and self.gates.enabled(CPU_MANAGER) and not self.gates.enabled(CPU_OPTIONS):
@@ -427,7 +427,7 @@ class _Check:
         return not found
 
     def _option_findings(self, config: CPUManagerConfig | None) -> Iterator[Finding]:
-        """What of the options, as far as they are not refused, does not do what it is for."""
+        """Yield what of the options, as far as they are not refused, does not do what it is for."""
         manager_options = self.values.get("topologyManagerPolicyOptions") or {}
         options = StaticOptions() if config is None else self.options
         has_memory = self._text("memoryManagerPolicy", "None") == "Static"
@@ -442,7 +442,7 @@ class _Check:
             yield harmful(harm.cause, harm.remedy, harm.where)
 
     def _static_reservation(self, before_options: int) -> CPUSet | None:
-        """What the static policy reserves; None where that is refused.
+        """Return what the static policy reserves; None where that is refused.
 
         before_options: how many findings there were before the options were read.
         """
@@ -471,7 +471,7 @@ class _Check:
         return reserved
 
     def _warn(self, reserved: CPUSet) -> None:
-        """What the static policy does not mind, and yet does harm."""
+        """Add findings on what the static policy does not mind, and yet does harm."""
         where = "reservedSystemCPUs"
         if reserved == self.topology.all_cpus():
             cause = "all CPUs are reserved: no pod can have CPUs for itself"

@@ -61,7 +61,7 @@ _RESPELLED = 36
 
 
 def read_unsigned(text: str) -> int:
-    """A decimal number of 31 bits without a sign."""
+    """Return a decimal number of 31 bits without a sign."""
     number = read_digits(text, 10, 1 << 31, "ParseUint", text) if text else None
     if number is None:
         raise number_fault("ParseUint", text, WRONG_SYNTAX)
@@ -69,7 +69,7 @@ def read_unsigned(text: str) -> int:
 
 
 def read_gates(text: str, before: dict[str, bool] | None) -> dict[str, bool]:
-    """Pairs of a gate and true or false."""
+    """Return pairs of a gate and true or false."""
     found = before if before is not None else {}
     for part in text.split(","):
         if part:
@@ -84,7 +84,7 @@ def read_gates(text: str, before: dict[str, bool] | None) -> dict[str, bool]:
 
 
 def read_headers(text: str, before: dict[str, list[str]] | None) -> dict[str, list[str]]:
-    """Pairs of a header and a value of it."""
+    """Return pairs of a header and a value of it."""
     found = before if before is not None else {}
     for part in text.split(","):
         if part:
@@ -96,7 +96,7 @@ def read_headers(text: str, before: dict[str, list[str]] | None) -> dict[str, li
 
 
 def read_labels(text: str, before: dict[str, str] | None) -> dict[str, str]:
-    """Pairs; a key alone has the empty value."""
+    """Return pairs; a key alone has the empty value."""
     found = before if before is not None else {}
     for part in text.split(","):
         if part:
@@ -106,7 +106,7 @@ def read_labels(text: str, before: dict[str, str] | None) -> dict[str, str]:
 
 
 def read_patterns(text: str, before: list[dict[str, Any]] | None) -> list[dict[str, object]]:
-    """Log levels of files: pattern=N with commas between them."""
+    """Read log levels of files: pattern=N with commas between them."""
     found = before if before is not None else []
     for part in text.split(","):
         if part:
@@ -121,7 +121,7 @@ def read_patterns(text: str, before: list[dict[str, Any]] | None) -> list[dict[s
 
 
 def read_memory(text: str, before: list[dict[str, Any]] | None, minor: int) -> list[dict[str, object]]:
-    """Memory of NUMA nodes: node:type=quantity,type=quantity with semicolons between them."""
+    """Read memory of NUMA nodes: node:type=quantity,type=quantity with semicolons between them."""
     found = before if before is not None else []
     for part in text.split(";"):
         parts = part.split(":")
@@ -164,14 +164,14 @@ def _read_limits(text: str, minor: int) -> dict[str, str]:
 
 
 def read_address(text: str) -> str:
-    """An IP address."""
+    """Return an IP address."""
     if not _is_address(text):
         raise GoError("%s is not a valid IP address" % quoted(text))
     return text
 
 
 def _is_address(text: str) -> bool:
-    """Whether it is one for Go: zeros may lead, a zone may not follow."""
+    """Return whether it is one for Go: zeros may lead, a zone may not follow."""
     first = next((character for character in text if character in ".:"), "")
     return _is_ipv4(text) if first == "." else first == ":" and _is_ipv6(text)
 
@@ -214,7 +214,7 @@ def _read_version(text: str) -> str:
 
 
 def _read_of_go(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Go's own package says only whether a value is out of range."""
+    """Return a reader with Go's own words: its package says only whether a value is out of range."""
 
     def reader(text: str) -> object:
         try:
@@ -256,7 +256,8 @@ _ALL: dict[str, Callable[[str, Any], Any]] = {
 
 
 def read_value(kind: str, text: str, before: Any, minor: int) -> object:
-    """The value of a flag of this kind, which gave `before` so far. It may be changed in place. Raises GoError."""
+    """Return the value of a flag of this kind, which gave `before` so far. It may be changed in place. Raises
+    GoError."""
     if kind == table.MEMORY:
         return read_memory(text, before, minor)
     if kind == table.TAINTS:
@@ -386,12 +387,12 @@ class CommandLine(NamedTuple):
     doubts: tuple[UnpredictableError, ...] = ()
 
     def reads_files(self) -> bool:
-        """Whether there is a configuration file or a directory of drop-ins."""
+        """Return whether there is a configuration file or a directory of drop-ins."""
         return bool(self.config or self.config_dir)
 
 
 def read_command(arguments: Sequence[str], minor: int, is_assumed: bool = False) -> CommandLine:
-    """What the kubelet 1.`minor` makes of these arguments. Raises StartError, UnpredictableError.
+    """Return what the kubelet 1.`minor` makes of these arguments. Raises StartError, UnpredictableError.
 
     is_assumed: it may be another version, and have flags that this one does not have.
     """
@@ -421,7 +422,7 @@ def read_command(arguments: Sequence[str], minor: int, is_assumed: bool = False)
 
 
 def _refuse_other_ends(first: _Values, minor: int) -> None:
-    """The kubelet does not go on: a word that is no flag, --help, --version."""
+    """Refuse that with which the kubelet does not go on: a word that is no flag, --help, --version."""
     if first.word is not None:
         cause = "it is no flag, and the kubelet takes nothing else; a switch takes its value behind an equals sign"
         raise StartError("unknown command %s" % first.word, cause, "remove it, or write --switch=value", first.word)
@@ -482,7 +483,7 @@ def _long(word: str, rest: Iterator[str], minor: int, again: bool, is_assumed: b
 
 
 def _short(word: str, rest: Iterator[str], again: bool) -> Iterator[_Given]:
-    """Letters in a row, each a flag; the first one that takes a value takes what follows."""
+    """Yield the flags of letters in a row; the first one that takes a value takes what follows."""
     # Go reads bytes. All known letters are ASCII.
     letters = bytes_of(word[1:]).decode("latin-1")
     if letters.startswith("test."):
@@ -511,7 +512,7 @@ def _short(word: str, rest: Iterator[str], again: bool) -> Iterator[_Given]:
 
 
 def _implied(flag: Flag, again: bool) -> str | None:
-    """What a flag gives that has no value, None where it takes the next word."""
+    """Return what a flag gives that has no value, None where it takes the next word."""
     # When the flags are read again, those of libraries are replaced by some that always take a value.
     return "true" if flag.kind in table.SWITCHES and not (again and flag.is_global) else None
 
@@ -560,16 +561,16 @@ class _Values:
         self.values[name] = (flag, value)
 
     def value_of(self, name: str) -> object:
-        """The value of the flag of this name; None where it is not given."""
+        """Return the value of the flag of this name; None where it is not given."""
         return self.values[name][1] if name in self.values else None
 
     def settings(self) -> tuple[FieldChange, ...]:
-        """Those of them that set fields."""
+        """Return those of them that set fields."""
         return tuple(FieldChange(flag.path, flag.kind, value) for flag, value in self.values.values() if flag.path)
 
 
 def apply_flags(command: CommandLine, values: dict[str, Any]) -> dict[str, Any]:
-    """The configuration with what the flags give. Raises StartError.
+    """Return the configuration with what the flags give. Raises StartError.
 
     `values` are the decoded fields, or the defaults where no file and no drop-in is read. What a flag sets to
     nothing is there and empty: it does not take its default.
@@ -585,7 +586,7 @@ def apply_flags(command: CommandLine, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_command(command: CommandLine, minor: int, gate_check: GateCheck) -> None:
-    """What the kubelet checks before it reads its file. Raises StartError.
+    """Check what the kubelet checks before it reads its file. Raises StartError.
 
     `gate_check` gives the refusal of the first gate that the kubelet does not take, None where it takes all.
     """
@@ -601,7 +602,7 @@ def check_command(command: CommandLine, minor: int, gate_check: GateCheck) -> No
 
 
 def check_run(command: CommandLine, minor: int) -> None:
-    """What the kubelet checks of its flags when it begins to run, after its configuration. Raises StartError."""
+    """Check what the kubelet checks of its flags when it begins to run, after its configuration. Raises StartError."""
     values = command.values
     if values.get(table.EXIT_ON_LOCK) and not values.get(table.LOCK_FILE):
         text = "cannot exit on lock file contention: no lock file specified"
@@ -612,7 +613,7 @@ def check_run(command: CommandLine, minor: int) -> None:
 
 
 def check_creation(command: CommandLine, minor: int) -> None:
-    """What the kubelet checks of its flags after the container manager was made. Raises StartError."""
+    """Check what the kubelet checks of its flags after the container manager was made. Raises StartError."""
     if not _has_provider(command.values, minor):
         text = (
             "cloud provider %s was specified, but built-in cloud providers are disabled."
@@ -622,7 +623,7 @@ def check_creation(command: CommandLine, minor: int) -> None:
 
 
 def _has_provider(values: Mapping[str, object], minor: int) -> bool:
-    """Whether the cloud provider is none, one outside of the kubelet, or one that this kubelet has."""
+    """Return whether the cloud provider is none, one outside of the kubelet, or one that this kubelet has."""
     name = values.get(table.CLOUD_PROVIDER, "")
     return name in ("", "external") or minor < _NOT_BUILT_IN_SINCE.get(str(name), 0)
 

@@ -30,17 +30,17 @@ from .amount import quantity_fault, quote_octets, read_duration
 
 
 def is_object(value: object) -> bool:
-    """Whether it is a JSON object: a dict, or an Object of a JSON text."""
+    """Return whether it is a JSON object: a dict, or an Object of a JSON text."""
     return isinstance(value, (dict, Object))
 
 
 def pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    """The members of an object in the order in which Go meets them: YAML becomes JSON with sorted keys."""
+    """Return the members of an object in the order in which Go meets them: YAML becomes JSON with sorted keys."""
     return value if isinstance(value, Object) else sorted(value.items())
 
 
 def kind_of(value: object) -> str:
-    """What Go calls a JSON value."""
+    """Return what Go calls a JSON value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, (int, float, Number)):
@@ -49,7 +49,7 @@ def kind_of(value: object) -> str:
 
 
 def number_text(number: object) -> str:
-    """A number as JSON has it: as it is written there, or as Go writes it."""
+    """Return a number as JSON has it: as it is written there, or as Go writes it."""
     if not isinstance(number, float):
         return str(number)
     text = repr(number)
@@ -74,7 +74,7 @@ _TIME = re.compile(
 
 
 def time_fault(text: str) -> str:
-    """What time.Parse says of a text that is no time, up to the part that it stumbles over; empty for a time."""
+    """Return what time.Parse says of a text that is no time, up to the part that it stumbles over; empty for a time."""
     match = _TIME.fullmatch(text)
     if not match:
         return 'parsing time %s as "2006-01-02T15:04:05Z07:00": cannot parse ' % quote_octets(text)
@@ -289,7 +289,8 @@ def _fields(struct: str) -> dict[str, Field]:
 
 
 def fold(name: str) -> str:
-    """The name without upper and lower case, as encoding/json compares: two letters beyond ASCII are among them."""
+    """Return the name without upper and lower case, as encoding/json compares: two letters beyond ASCII are among
+    them."""
     return name.lower().replace("\u017f", "s")
 
 
@@ -301,7 +302,7 @@ FOLDED: Mapping[str, Mapping[str, str]] = {
 
 
 def find_field(struct: str, key: str, minor: int, folds: bool) -> str | None:
-    """The name of the field that a key stands for; None where there is none. `folds`: case does not count."""
+    """Return the name of the field that a key stands for; None where there is none. `folds`: case does not count."""
     fields = STRUCTS[struct]
     name: str | None = key if key in fields else FOLDED[struct].get(fold(key)) if folds else None
     return name if name is not None and fields[name].since <= minor < fields[name].until else None
@@ -438,7 +439,7 @@ class DecodeError(Exception):
 
 
 def decode_file(tree: object, minor: int) -> dict[str, Any]:
-    """The fields of a --config file. Raises DecodeError.
+    """Return the fields of a --config file. Raises DecodeError.
 
     A duration becomes its nanoseconds; what is absent, or null where Go has a pointer, a map or a list, is left out.
     """
@@ -446,7 +447,7 @@ def decode_file(tree: object, minor: int) -> dict[str, Any]:
 
 
 def decode_merged(tree: object, minor: int) -> dict[str, Any]:
-    """The fields of what drop-ins were merged into. Raises DecodeError."""
+    """Return the fields of what drop-ins were merged into. Raises DecodeError."""
     return _Decoder(minor, True).decode(tree)
 
 
@@ -540,7 +541,7 @@ class _Decoder:
         return self._parsed_duration(value or "")
 
     def _flush_duration(self, _kind: GoType, value: Any, current: Any) -> object:
-        """A text, or a number of nanoseconds."""
+        """Return a text, or a number of nanoseconds."""
         if value is None or kind_of(value) == "string":
             return current if value is None else self._parsed_duration(value)
         text = number_text(value)
@@ -653,7 +654,7 @@ _ZEROS: dict[str, Any] = {STRING: "", BOOL: False, INT32: 0, INT64: 0, UINT32: 0
 
 
 def _zero(kind: GoType) -> Any:
-    """What Go has where nothing is decoded into an item."""
+    """Return what Go has where nothing is decoded into an item."""
     if kind.kind == STRUCT:
         fields = STRUCTS[kind.struct].items()
         return {name: _zero(field.type) for name, field in fields if not field.is_pointer}

@@ -36,7 +36,7 @@ _NOT_IN_USER = Pattern("[^A-Za-z0-9._:~!$&'()*+,;=%@-]")
 
 
 def url_scheme(url: str) -> tuple[str, str]:
-    """(the scheme of a URL with "//", ""), or ("", what url.Parse says of it)."""
+    """Return (the scheme of a URL with "//", ""), or ("", what url.Parse says of it)."""
     shown, mark, fragment = url.partition("#")
     scheme, fault = _parsed(shown)
     if not fault and mark:
@@ -111,7 +111,7 @@ _LONGEST_REFERENCE = 4096
 
 
 def image_pattern_fault(pattern: str) -> str:
-    """What the kubelet says of an entry of preloadedImagesVerificationAllowlist; "" where it is right."""
+    """Return what the kubelet says of an entry of preloadedImagesVerificationAllowlist; "" where it is right."""
     if pattern != pattern.strip():
         return "leading/trailing spaces are not allowed: %s" % pattern
     is_prefix = pattern.endswith("/*")
@@ -129,7 +129,7 @@ def image_pattern_fault(pattern: str) -> str:
 
 
 def _image_name(text: str) -> tuple[str, str]:
-    """("", the full name of an image without its tag), or (what is wrong with it, "")."""
+    """Return ("", the full name of an image without its tag), or (what is wrong with it, "")."""
     if _IDENTIFIER.fullmatch(text):
         return "invalid repository name (%s), cannot specify 64-byte hexadecimal strings" % text, ""
     domain, slash, rest = text.partition("/")
@@ -155,7 +155,7 @@ def _image_name(text: str) -> tuple[str, str]:
 
 
 def float_text(number: float) -> str:
-    """A number as %v prints a float64."""
+    """Return a number as %v prints a float64."""
     try:
         value = float(number)
     except OverflowError:
@@ -192,7 +192,8 @@ class FieldValues(NamedTuple):
     emptied: frozenset[str] = frozenset()
 
     def get(self, name: str) -> Any:
-        """A field's value. An empty one takes the default, if the kubelet cannot distinguish it from an absent one."""
+        """Return a field's value. An empty one takes the default, if the kubelet cannot distinguish it from an
+        absent one."""
         value = self.given.get(name)
         if name in self.emptied or (value is not None and (value or _is_pointer(name))):
             return value
@@ -208,51 +209,51 @@ class FieldValues(NamedTuple):
         return _DURATIONS[name] if name in _DURATIONS else DEFAULTS.get(name)
 
     def number(self, name: str, without: int = 0) -> int:
-        """A number or a duration; `without` is for fields without a default."""
+        """Return a number or a duration; `without` is for fields without a default."""
         for value in (self.get(name), self._default(name)):
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
         return without
 
     def text(self, name: str) -> str:
-        """A text."""
+        """Return a text."""
         for value in (self.get(name), self._default(name)):
             if isinstance(value, str):
                 return value
         return ""
 
     def is_true(self, name: str) -> bool:
-        """Whether a boolean is true."""
+        """Return whether a boolean is true."""
         value = self.get(name)
         return (value if isinstance(value, bool) else self._default(name)) is True
 
     def items(self, name: str) -> list[Any]:
-        """A list."""
+        """Return a list."""
         value = self.get(name)
         return value if isinstance(value, list) else []
 
     def struct(self, name: str) -> Mapping[str, object]:
-        """A struct; empty where there is none."""
+        """Return a struct; empty where there is none."""
         return struct_in(self.get(name))
 
 
 def struct_in(value: object) -> Mapping[str, object]:
-    """A value as a struct; empty where it is none."""
+    """Return a value as a struct; empty where it is none."""
     return value if isinstance(value, Mapping) else {}
 
 
 def text_in(value: object) -> str:
-    """A value as a text; empty where it is none."""
+    """Return a value as a text; empty where it is none."""
     return value if isinstance(value, str) else ""
 
 
 def number_in(value: object) -> int:
-    """A value as a number; 0 where it is none."""
+    """Return a value as a number; 0 where it is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _is_pointer(name: str) -> bool:
-    """Whether an absent value can be distinguished from an empty one; also that of a list."""
+    """Return whether an absent value can be distinguished from an empty one; also that of a list."""
     field = STRUCTS[KUBELET_CONFIGURATION].get(name)
     return field is not None and (field.is_pointer or field.type.kind == LIST)
 
@@ -277,17 +278,17 @@ NO_END = 2**63
 
 
 def at_least_zero(field: str, flag: str) -> NumberRange:
-    """A number that is not negative."""
+    """Return a number that is not negative."""
     return NumberRange(field, flag, 0, NO_END, "must not be a negative number")
 
 
 def between(field: str, flag: str, least: int, most: int, allows_zero: bool = False) -> NumberRange:
-    """A number of a range."""
+    """Return a number of a range."""
     return NumberRange(field, flag, least, most, "must be between %d and %d, inclusive" % (least, most), allows_zero)
 
 
 def range_findings(fields: FieldValues, ranges: Sequence[NumberRange]) -> Iterator[Finding]:
-    """What is out of its range."""
+    """Yield what is out of its range."""
     for limits in ranges:
         number = fields.number(limits.field)
         if limits.least <= number <= limits.most or (limits.allows_zero and not number):
@@ -302,16 +303,16 @@ def range_findings(fields: FieldValues, ranges: Sequence[NumberRange]) -> Iterat
 
 
 def invalid(text: str, cause: str, remedy: str, where: str) -> Finding:
-    """A refusal of the validation."""
+    """Return a refusal of the validation."""
     return refused("invalid configuration: " + text, cause, remedy, where)
 
 
 def gate_is_off(text: str, gate: str, where: str) -> Finding:
-    """A refusal of a field whose feature gate is off."""
+    """Return a refusal of a field whose feature gate is off."""
     remedy = "set featureGates.%s: true, or remove %s" % (gate, where)
     return invalid(text, "the gate %s is off" % gate, remedy, where)
 
 
 def one_of(options: Sequence[str]) -> str:
-    """Options as the kubelet lists them."""
+    """Return options as the kubelet lists them."""
     return "%s or %s" % (", ".join(map(quote, options[:-1])), quote(options[-1]))

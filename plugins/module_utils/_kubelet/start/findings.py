@@ -88,7 +88,7 @@ class Finding(NamedTuple):
     context: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return dict(self._asdict())
 
 
@@ -99,7 +99,7 @@ class Unknown(NamedTuple):
     where: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as modules return it."""
+        """Return plain data, as modules return it."""
         return dict(self._asdict())
 
 
@@ -154,26 +154,26 @@ class Host(NamedTuple):
     is_partitioned: bool = False
 
     def nodes(self) -> tuple[int, ...]:
-        """The ids of the NUMA nodes."""
+        """Return the ids of the NUMA nodes."""
         return tuple(self.topology.numa_nodes) if self.numa_nodes is None else self.numa_nodes
 
 
 def other_host(topology: Topology, minor: int) -> Host:
-    """A machine of which only the CPUs and NUMA nodes are known."""
+    """Return a machine of which only the CPUs and NUMA nodes are known."""
     nodes = tuple(group.id for group in topology.numa_nodes)
     return Host(kubelet_view(topology), minor, nodes, topology.numa_distances)
 
 
 def refused(text: str, cause: str, remedy: str, where: str) -> Finding:
-    """The kubelet does not start."""
+    """Return the kubelet does not start."""
     return Finding(text, cause, remedy, True, where)
 
 
 def harmful(cause: str, remedy: str, where: str, text: str = "") -> Finding:
-    """The kubelet starts, and something goes wrong later."""
+    """Return the kubelet starts, and something goes wrong later."""
     return Finding(text, cause, remedy, False, where)
 
 
 def refused_by(error: KubeletError, cause: str, where: str, prefix: str = "") -> Finding:
-    """A refusal as another part of this project reports it."""
+    """Return a refusal as another part of this project reports it."""
     return refused(prefix + error.text, cause, error.remedy, where)

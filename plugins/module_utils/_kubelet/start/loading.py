@@ -77,7 +77,7 @@ _Place = Union["tuple[Any, Any]", None]
 
 
 def plain(value: object, place: _Place, found: list[str], depth: int, path: str) -> Any:
-    """A JSON value as Go has it in maps and lists. Adds what a strict decoder says of keys that are there twice.
+    """Return a JSON value as Go has it in maps and lists. Adds what a strict decoder says of keys that are there twice.
 
     Raises DecodeError, and UnpredictableError for the file at `path`.
     """
@@ -116,7 +116,7 @@ def _number(number: Number) -> int | float:
 
 
 def encoded(struct: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """What Go makes JSON of: without what is empty, unless it is a pointer or a struct."""
+    """Return what Go makes JSON of: without what is empty, unless it is a pointer or a struct."""
     members: dict[str, object] = {}
     for name, value in values.items():
         field = STRUCTS[struct][name]
@@ -132,7 +132,7 @@ def _encoded_value(kind: GoType, value: Any) -> object:
 
 
 def filled(base: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON with defaults where it has nothing."""
+    """Return the JSON with defaults where it has nothing."""
     members = dict(base)
     for name, default in defaults.items():
         if name not in members:
@@ -168,7 +168,7 @@ class OddMember(NamedTuple):
 
 
 def odd_members(tree: object, minor: int, folds: bool) -> list[OddMember]:
-    """The odd members of a configuration, in its order. `folds`: upper and lower case do not count."""
+    """Return the odd members of a configuration, in its order. `folds`: upper and lower case do not count."""
     members = _Walk(minor, folds).struct(KUBELET_CONFIGURATION, tree, "")
     return [member for member, _number in zip(members, range(_MOST))]
 
@@ -269,7 +269,7 @@ def load_configuration(
     config_dir: str,
     flag_gates: Mapping[str, bool] | None = None,
 ) -> Loaded:
-    """What the kubelet 1.`minor` makes of its files. Raises StartError or UnpredictableError.
+    """Return what the kubelet 1.`minor` makes of its files. Raises StartError or UnpredictableError.
 
     `file` is None without --config, `drop_ins` None without --config-dir; `path` and `config_dir` are what these
     flags give. `flag_gates` are the gates that --feature-gates gives: they are set before any file is read.
@@ -285,7 +285,7 @@ def load_configuration(
 
 
 def drop_in_order(names: Sequence[str]) -> list[str]:
-    """The paths below --config-dir that count, in the order in which the kubelet walks through them."""
+    """Return the paths below --config-dir that count, in the order in which the kubelet walks through them."""
     chosen = [name for name in names if name.endswith(DROP_IN_SUFFIX)]
     return sorted(chosen, key=lambda name: [part.encode("utf-8", "surrogateescape") for part in name.split("/")])
 
@@ -295,7 +295,7 @@ _DIRECTORY_SINCE = 30
 
 
 def drop_in_doubt(drop_ins: DropIns | None, minor: int) -> str:
-    """What is not known of how the kubelet 1.`minor` takes these drop-ins; "" where all is known."""
+    """Return what is not known of how the kubelet 1.`minor` takes these drop-ins; "" where all is known."""
     if drop_ins is None or isinstance(drop_ins, Absent) or minor >= DROP_IN_SINCE:
         return ""
     if minor < _DIRECTORY_SINCE:
@@ -349,7 +349,7 @@ class _Loading:
         self._set_eviction_defaults()
 
     def _check_head(self, tree: object, content: bytes, path: str, context: str) -> None:
-        """Whether this is a KubeletConfiguration."""
+        """Check that this is a KubeletConfiguration."""
         version, kind = _head(tree, path, context, _DECODE)
         group, _slash, short = version.rpartition("/")
         for what, name in ((kind, "Kind"), (short, "apiVersion")):
@@ -373,7 +373,7 @@ class _Loading:
             raise StartError(found.text, found.cause, found.remedy, found.where, _PANIC)
 
     def _set_gated_defaults(self, gates: Mapping[str, bool]) -> None:
-        """Defaults that depend on a gate: they stay where a drop-in or a flag turns the gate off."""
+        """Set defaults that depend on a gate: they stay where a drop-in or a flag turns the gate off."""
         for name, default in _gated_defaults(gates, self.minor).items():
             # An empty text, or struct, counts as none.
             if not self.values.get(name):
@@ -426,7 +426,7 @@ class _Loading:
         self._set_gated_defaults({**self.flag_gates, **gates})
 
     def _keep(self, values: dict[str, Any], given: set[str]) -> None:
-        """Of what is merged, keep what is given, and of the defaults those that now count as given."""
+        """Keep, of what is merged, what is given, and of the defaults those that now count as given."""
         fixed = {"serializeImagePulls", "nodeStatusReportFrequency", "evictionHard", _CRASH_LOOP, _PULL_POLICY}
         fixed |= set(self.legacy)
         # Nothing fills these thresholds in again.
@@ -437,7 +437,7 @@ class _Loading:
         self.defaulted = {name for name in self.values if name not in given}
 
     def _drop_in(self, state: FileState, path: str, context: str) -> dict[str, Any]:
-        """What a drop-in has, checked as the kubelet checks it."""
+        """Return what a drop-in has, checked as the kubelet checks it."""
         error = context + "error: "
         absolute = _absolute(path)
         content = _content(
@@ -468,7 +468,7 @@ class _Loading:
         return members
 
     def _base(self) -> dict[str, Any]:
-        """The JSON that drop-ins are merged into: what is given and all defaults."""
+        """Return the JSON that drop-ins are merged into: what is given and all defaults."""
         base = encoded(KUBELET_CONFIGURATION, self.values)
         defaults = {**DEFAULTS, "failCgroupV1": self.minor >= FAIL_CGROUP_V1_SINCE}
         frequency = base.get("nodeStatusUpdateFrequency", "0s")
@@ -499,7 +499,7 @@ def _clean(path: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    """The path, where the kubelet runs in the root directory."""
+    """Return the path, where the kubelet runs in the root directory."""
     return _clean(path if path.startswith("/") else "/" + path)
 
 
@@ -518,7 +518,7 @@ def _content(file: FileState, path: str, context: str, prefix: str) -> bytes:
 
 
 def _read(content: bytes, path: str, context: str, prefix: str) -> tuple[Any, list[str]]:
-    """The tree of a file, and what the kubelet says of the keys that are there twice in YAML."""
+    """Return the tree of a file, and what the kubelet says of the keys that are there twice in YAML."""
     if content.startswith(_PROTOBUF):
         raise UnpredictableError("it begins like a file in protobuf", path)
     if content[:2] not in (b"\xff\xfe", b"\xfe\xff") and is_json(content.decode("utf-8", "surrogateescape")):
@@ -536,7 +536,7 @@ def _read(content: bytes, path: str, context: str, prefix: str) -> tuple[Any, li
 
 
 def _head(tree: object, path: str, context: str, prefix: str) -> tuple[str, str]:
-    """apiVersion and kind, in which upper and lower case do not count here."""
+    """Return apiVersion and kind, in which upper and lower case do not count here."""
     found = {"apiversion": "", "kind": ""}
     fault = ""
     if tree is not None and kind_of(tree) != "object":
@@ -568,7 +568,7 @@ _SPELLING = 0.8
 
 
 def finding_of(ignored: Ignored, minor: int) -> Finding:
-    """What the kubelet 1.`minor` makes of a member of its files."""
+    """Return what the kubelet 1.`minor` makes of a member of its files."""
     member = ignored.member
     if member.problem == DUPLICATE:
         where = member.path or ignored.file
@@ -590,7 +590,7 @@ def finding_of(ignored: Ignored, minor: int) -> Finding:
 
 
 def _nearest(name: str, struct: str) -> str | None:
-    """The field that was meant, of this version or another one."""
+    """Return the field that was meant, of this version or another one."""
     by_lower_case = {field.lower(): field for field in STRUCTS.get(struct, {})}
     found = get_close_matches(name.lower(), by_lower_case, 1, cutoff=_SPELLING)
     return by_lower_case[found[0]] if found else None

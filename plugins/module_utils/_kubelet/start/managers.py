@@ -50,11 +50,11 @@ class MemoryCheck:
         self.policy = policy
 
     def policy_name(self) -> str | None:
-        """The policy that the memory manager would start with; None for one that it does not have."""
+        """Return the policy that the memory manager would start with; None for one that it does not have."""
         return self.policy if self.on and self.policy in (NO_MEMORY_MANAGER, STATIC) else None
 
     def reserved(self) -> dict[int, dict[str, int]]:
-        """{NUMA node: {kind of memory: bytes}}, as far as reservedMemory can be read."""
+        """Return {NUMA node: {kind of memory: bytes}}, as far as reservedMemory can be read."""
         found: dict[int, dict[str, int]] = {}
         for node, limits in self._limits()[0]:
             amounts = {name: int(-(-amount.exact() // 1)) for name, amount in limits.items()}
@@ -62,12 +62,12 @@ class MemoryCheck:
         return found
 
     def invalid(self) -> list[Finding]:
-        """What the validation refuses, before there is a memory manager."""
+        """Return what the validation refuses, before there is a memory manager."""
         reserved, findings = self._limits()
         return findings + self._invalid(reserved)
 
     def findings(self) -> list[Finding]:
-        """All that the memory manager refuses."""
+        """Return all that the memory manager refuses."""
         findings: list[Finding] = []
         if not self.on:
             return findings
@@ -82,7 +82,7 @@ class MemoryCheck:
         return findings
 
     def _limits(self) -> tuple[list[tuple[int, dict[str, Amount]]], list[Finding]]:
-        """reservedMemory: [(NUMA node, {resource: amount})], and what of it is too long to be read."""
+        """Return reservedMemory: [(NUMA node, {resource: amount})], and what of it is too long to be read."""
         reserved: list[tuple[int, dict[str, Amount]]] = []
         findings = []
         for number, entry in enumerate(self.values.get(_MEMORY_MANAGER, ())):
@@ -179,7 +179,7 @@ _TOPOLOGY_MANAGER = "topologyManagerPolicyOptions"
 
 
 def topology_option_gates(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
-    """Whether the policy's options need a gate that is off."""
+    """Return whether the policy's options need a gate that is off."""
     options: Mapping[str, str] | None = values.get(_TOPOLOGY_MANAGER)
     if options is None or gates.enabled(TOPOLOGY_OPTIONS) or not gates.enabled(TOPOLOGY_MANAGER):
         return []
@@ -192,7 +192,7 @@ def topology_option_gates(values: Mapping[str, Any], gates: Gates, host: Host) -
 
 
 def topology_manager_findings(values: Mapping[str, Any], gates: Gates, host: Host) -> list[Finding]:
-    """What it refuses. A policy that does not exist is refused earlier, by the validation."""
+    """Return what it refuses. A policy that does not exist is refused earlier, by the validation."""
     options: Mapping[str, str] | None = values.get(_TOPOLOGY_MANAGER)
     policy = values.get("topologyManagerPolicy")
     if not gates.enabled(TOPOLOGY_MANAGER) or (options is not None and not gates.enabled(TOPOLOGY_OPTIONS)):

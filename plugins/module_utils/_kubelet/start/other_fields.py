@@ -89,7 +89,7 @@ _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def name_faults(key: str, minor: int) -> list[str]:
-    """What is wrong with the key of a label or taint."""
+    """Return what is wrong with the key of a label or taint."""
     parts = key.split("/")
     if len(parts) > 2:
         what = "a valid label key" if minor >= _LABEL_KEY else "a qualified name"
@@ -116,7 +116,7 @@ def _prefix_faults(prefix: str) -> list[str]:
 
 
 def value_faults(value: str) -> list[str]:
-    """What is wrong with the value of a label or taint."""
+    """Return what is wrong with the value of a label or taint."""
     faults = ["must be no more than %d bytes" % _MAX_NAME] if _size(value) > _MAX_NAME else []
     if value and not _NAME.fullmatch(value):
         faults.append(_VALUE_FAULT)
@@ -128,7 +128,7 @@ def _size(text: str) -> int:
 
 
 def labels_fault(labels: Mapping[str, str], minor: int) -> str:
-    """What the kubelet says of the labels for its node, "" where nothing is wrong with them."""
+    """Return what the kubelet says of the labels for its node, "" where nothing is wrong with them."""
     unknown = sorted(key for key in labels if _is_of_kubernetes(key) and not _is_allowed(key))
     if unknown:
         return (
@@ -164,7 +164,8 @@ def _is_within(namespace: str, domains: tuple[str, ...]) -> bool:
 
 
 def read_taints(text: str, minor: int) -> list[dict[str, str]]:
-    """Taints as `key=value:effect` with commas between them; one that ends in "-" is checked only. Raises GoError."""
+    """Read taints as `key=value:effect` with commas between them; one that ends in "-" is checked only. Raises
+    GoError."""
     taints: dict[tuple[str, str], dict[str, str]] = {}
     for spec in text.split(",") if text else ():
         removed = spec.endswith("-")
@@ -217,7 +218,7 @@ _MINIMUM_AGE_CHECKED_SINCE = 36
 
 
 def image_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """From imageGCHighThresholdPercent to imageMaximumGCAge."""
+    """Yield the findings on the fields from imageGCHighThresholdPercent to imageMaximumGCAge."""
     yield from range_findings(fields, _IMAGE_THRESHOLDS)
     high, low = (fields.number(threshold.field) for threshold in _IMAGE_THRESHOLDS)
     if low >= high:
@@ -257,7 +258,7 @@ _PULLS = "maxParallelImagePulls"
 
 
 def parallel_findings(fields: FieldValues) -> Iterator[Finding]:
-    """maxParallelImagePulls."""
+    """Yield the findings on maxParallelImagePulls."""
     pulls = fields.number(_PULLS, 1)
     if pulls < 1:
         text = "maxParallelImagePulls %d must be a positive number" % pulls
@@ -279,7 +280,7 @@ _PULL_GATE = "KubeletEnsureSecretPulledImages"
 
 
 def pull_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """Whether images that are there already need the pod's own pull secret."""
+    """Yield whether images that are there already need the pod's own pull secret."""
     # The default depends on the gate.
     policy, allowlist = text_in(fields.given.get(_POLICY)), fields.items(_ALLOWLIST)
     if gates.enabled(_PULL_GATE):
@@ -346,7 +347,7 @@ _LIMITS = (
 
 
 def event_findings(fields: FieldValues) -> Iterator[Finding]:
-    """From nodeLeaseDurationSeconds to healthzPort."""
+    """Yield the findings on the fields from nodeLeaseDurationSeconds to healthzPort."""
     where = "nodeLeaseDurationSeconds"
     if fields.number(where) <= 0:
         text = "nodeLeaseDurationSeconds must be greater than 0"
@@ -368,7 +369,7 @@ _RUN_ONCE_REFUSED_SINCE = 33
 
 
 def limit_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """From iptablesDropBit to runOnce."""
+    """Yield the findings on the fields from iptablesDropBit to runOnce."""
     yield from range_findings(fields, _LIMITS)
     yield from parallel_findings(fields)
     gate, where = "RotateKubeletServerCertificate", "serverTLSBootstrap"
@@ -390,7 +391,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def taint_findings(fields: FieldValues) -> Iterator[Finding]:
-    """The taints that a node registers with."""
+    """Yield the taints that a node registers with."""
     for position, taint in enumerate(map(struct_in, fields.items(_TAINTS))):
         where = "%s[%d]" % (_TAINTS, position)
         key, value, effect = (text_in(taint.get(name)) for name in ("key", "value", "effect"))
@@ -422,7 +423,7 @@ _GRACE, _CRITICAL, _BY_PRIORITY = (
 
 
 def shutdown_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """The grace periods of a node's shutdown."""
+    """Yield the grace periods of a node's shutdown."""
     period, critical = fields.number(_GRACE), fields.number(_CRITICAL)
     by_priority = fields.items(_BY_PRIORITY)
     if not (period or critical or by_priority):
@@ -462,7 +463,7 @@ _LIMITED_SINCE = 30
 
 
 def swap_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """memorySwap."""
+    """Yield the findings on memorySwap."""
     behavior = text_in(fields.struct("memorySwap").get("swapBehavior"))
     if behavior and not gates.enabled("NodeSwap"):
         text = "memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled"
@@ -480,7 +481,7 @@ _LONGEST_RESTARTS = 300_000
 
 
 def restart_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """crashLoopBackOff."""
+    """Yield the findings on crashLoopBackOff."""
     period = fields.struct("crashLoopBackOff").get("maxContainerRestartPeriod")
     if not isinstance(period, int) or isinstance(period, bool):
         return
@@ -503,7 +504,7 @@ def restart_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
 
 
 def _cut(number: int, unit: int) -> int:
-    """The whole units in a number, toward zero."""
+    """Return the whole units in a number, toward zero."""
     return -(-number // unit) if number < 0 else number // unit
 
 
@@ -513,7 +514,7 @@ _HAIRPIN_MODES = ("none", "hairpin-veth", "promiscuous-bridge")
 
 
 def hairpin_findings(fields: FieldValues) -> Iterator[Finding]:
-    """hairpinMode."""
+    """Yield the finding on hairpinMode, if there is one."""
     where = "hairpinMode"
     mode = fields.text(where)
     if mode not in _HAIRPIN_MODES:
@@ -528,7 +529,7 @@ _SAMPLES = 1_000_000
 
 
 def metrics_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """showHiddenMetricsForVersion and tracing."""
+    """Yield the findings on showHiddenMetricsForVersion and tracing."""
     where = "showHiddenMetricsForVersion"
     before = "1.%d" % (fields.minor - 1)
     if fields.text(where) not in ("", before):
@@ -580,7 +581,7 @@ _LOGS = "podLogsDir"
 
 
 def runtime_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """From containerRuntimeEndpoint to podLogsDir, the last of all."""
+    """Yield the findings on the fields from containerRuntimeEndpoint to podLogsDir, the last of all."""
     where = "containerRuntimeEndpoint"
     if not fields.text(where):
         text = "the containerRuntimeEndpoint was not specified or empty"

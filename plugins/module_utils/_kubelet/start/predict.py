@@ -109,12 +109,12 @@ class _NotPlainError(Exception):
 
 
 def are_plain(arguments: Sequence[str]) -> bool:
-    """Whether flags only name places."""
+    """Return whether flags only name places."""
     return all(map(_is_plain, arguments))
 
 
 def plain_file(content: bytes) -> Mapping[str, object] | None:
-    """The values of a file in plain YAML; None of any other."""
+    """Return the values of a file in plain YAML; None of any other."""
     if len(content) > _LONGEST:
         return None
     try:
@@ -126,7 +126,7 @@ def plain_file(content: bytes) -> Mapping[str, object] | None:
 
 
 def plain_values(values: Mapping[str, object], minor: int) -> dict[str, Any] | None:
-    """What the kubelet decodes of the values of a file; None where that takes more."""
+    """Return what the kubelet decodes of the values of a file; None where that takes more."""
     if minor < _ALL_SINCE or (values.get("apiVersion"), values.get("kind")) != (API_VERSION, KIND):
         return None
     try:
@@ -167,7 +167,7 @@ def _decoded(kind: object, value: object) -> object:
 
 
 def _is_right(kind: object, value: object) -> bool:
-    """Whether a value that is kept as it is is of this kind."""
+    """Return whether a value that is kept as it is is of this kind."""
     if kind in (TEXTS, SWITCHES):
         item = str if kind == TEXTS else bool
         return isinstance(value, dict) and all(isinstance(element, item) for element in value.values())
@@ -241,7 +241,7 @@ class Starts(NamedTuple):
 
 
 def check_plain(decoded: Mapping[str, object], host: Host) -> Checked:
-    """What is found in the values of a plain file."""
+    """Return what is found in the values of a plain file."""
     return check_decoded(decoded, Gates({}, host.minor), host, is_plain=True)
 
 
@@ -301,7 +301,7 @@ def _gate_check(host: Host, removal: str) -> GateCheck:
 
 
 def _end_of_validation(findings: Sequence[Finding]) -> int:
-    """The number of the findings until the kubelet begins to run."""
+    """Return the number of the findings until the kubelet begins to run."""
     from .validation import CONTEXT
 
     return max((number for number, finding in enumerate(findings, 1) if finding.context == CONTEXT), default=0)
@@ -321,7 +321,7 @@ def _finding_of(refusal: StartError) -> Finding:
 
 
 def _emptied(values: Mapping[str, Any], before: Mapping[str, Any]) -> frozenset[str]:
-    """The fields that a flag gives an empty value; those of structs with a dot."""
+    """Return the fields that a flag gives an empty value; those of structs with a dot."""
     names = {name for name, value in values.items() if not value and before.get(name) != value}
     for name, struct in values.items():
         if isinstance(struct, dict) and struct != before.get(name):
@@ -331,7 +331,7 @@ def _emptied(values: Mapping[str, Any], before: Mapping[str, Any]) -> frozenset[
 
 
 def ignored_findings(ignored: Sequence[Ignored], minor: int) -> list[Finding]:
-    """What of its files the kubelet 1.`minor` passes over."""
+    """Return what of its files the kubelet 1.`minor` passes over."""
     if not ignored:
         return []
     from .loading import finding_of
@@ -344,7 +344,7 @@ _USUAL = "/var/lib/kubelet/config.yaml"
 
 
 def predict_values(values: Mapping[str, object], host: Host, path: str = _USUAL) -> Prediction:
-    """What the kubelet would do with a file of this path that has these values, and nothing else."""
+    """Return what the kubelet would do with a file of this path that has these values, and nothing else."""
     prediction = predict_plain(values, host)
     if prediction is not None:
         return prediction
@@ -356,7 +356,8 @@ def predict_values(values: Mapping[str, object], host: Host, path: str = _USUAL)
 
 
 def predict(given: GivenToKubelet, host: Host) -> Prediction:
-    """What the kubelet would do, its managers' states left out; these come between checked.before and checked.after."""
+    """Return what the kubelet would do, its managers' states left out; these come between checked.before and
+    checked.after."""
     prediction = None
     if isinstance(given.file, bytes) and given.is_alone:
         values = plain_file(given.file)
@@ -368,7 +369,7 @@ def predict(given: GivenToKubelet, host: Host) -> Prediction:
 
 
 def predict_plain(values: Mapping[str, object], host: Host) -> Prediction | None:
-    """What the kubelet would do with a file of these values; None where it takes the whole way to decide."""
+    """Return what the kubelet would do with a file of these values; None where it takes the whole way to decide."""
     decoded = plain_values(values, host.minor)
     if decoded is None or decoded.get("featureGates"):
         return None

@@ -70,14 +70,14 @@ class EvictionShare(NamedTuple):
 
 
 def threshold_faults(field: str, thresholds: Mapping[str, str], minor: int) -> Iterator[EvictionFault]:
-    """What the kubelet 1.`minor` refuses of evictionHard or evictionSoft, in the order of the names."""
+    """Return what the kubelet 1.`minor` refuses of evictionHard or evictionSoft, in the order of the names."""
     return _faults(field, thresholds, minor, threshold)
 
 
 def soft_faults(
     thresholds: Mapping[str, str], periods: Mapping[str, str], reclaims: Mapping[str, str], minor: int
 ) -> Iterator[EvictionFault]:
-    """What it refuses of evictionSoft, evictionSoftGracePeriod and evictionMinimumReclaim, in this order."""
+    """Yield what it refuses of evictionSoft, evictionSoftGracePeriod and evictionMinimumReclaim, in this order."""
     yield from threshold_faults(SOFT, thresholds, minor)
     yield from _faults(PERIOD, periods, minor, _check_period)
     yield from _faults(RECLAIM, reclaims, minor, _check_reclaim)
@@ -101,7 +101,7 @@ def _faults(
 
 
 def threshold(signal: str, text: str) -> Amount | EvictionShare | None:
-    """A threshold; None for one that is switched off. Raises GoError."""
+    """Return a threshold; None for one that is switched off. Raises GoError."""
     if text in _OFF:
         return None
     if not text.endswith("%"):
@@ -118,7 +118,7 @@ def threshold(signal: str, text: str) -> Amount | EvictionShare | None:
 
 
 def kept_from_pods(signal: str, text: str | None, capacity: int | None) -> Amount | None:
-    """What a hard threshold keeps from pods; None where it is not known. Raises GoError."""
+    """Return what a hard threshold keeps from pods; None where it is not known. Raises GoError."""
     found = None if text is None else threshold(signal, text)
     if found is None:
         return Amount(0)
@@ -152,7 +152,7 @@ def _share(text: str) -> float:
 
 
 def _parsed(text: str) -> float:
-    """A number as Go's ParseFloat(text, 32) reads it. Raises GoError."""
+    """Return a number as Go's ParseFloat(text, 32) reads it. Raises GoError."""
     if _NO_NUMBER.fullmatch(text):
         return float(text)
     plain, number = text.replace("_", ""), None
@@ -211,7 +211,7 @@ class Reservations:
         self._check_qos()
 
     def amount(self, resource: str) -> Amount | None:
-        """How much of a resource both together reserve; None where that is refused."""
+        """Return how much of a resource both together reserve; None where that is refused."""
         total = Amount(0)
         # The kubelet begins with what is reserved for the system.
         for field in ("systemReserved", "kubeReserved"):
@@ -222,7 +222,8 @@ class Reservations:
         return total
 
     def kept_from_pods(self, resource: str, signal: str, capacity: int | None) -> Amount | None:
-        """What is reserved of a resource with its hard eviction threshold; None where that is refused or not known."""
+        """Return what is reserved of a resource with its hard eviction threshold; None where that is refused or not
+        known."""
         reserved = self.amount(resource)
         if reserved is None or self.thresholds is None:
             return None
@@ -230,11 +231,11 @@ class Reservations:
         return None if eviction is None else reserved.plus(eviction)
 
     def memory(self) -> Amount | None:
-        """The memory that Node Allocatable keeps from pods; None where that is refused or not known."""
+        """Return the memory that Node Allocatable keeps from pods; None where that is refused or not known."""
         return self.kept_from_pods(MEMORY, MEMORY_AVAILABLE, self.host.memory)
 
     def node_allocatable(self, with_cpus: bool) -> Iterator[Finding | Unknown]:
-        """Whether the node has what is kept from its pods. with_cpus: whether nothing else looks at its CPUs."""
+        """Yield whether the node has what is kept from its pods. with_cpus: whether nothing else looks at its CPUs."""
         cpus = self.host.topology.num_cpus
         if with_cpus:
             shown = Amount(cpus * 1000, -3, DECIMAL)
@@ -338,7 +339,7 @@ class Reservations:
         return None
 
     def _amounts(self, field: str) -> dict[str, Amount] | None:
-        """What a field says; its cpu is replaced by a reservedSystemCPUs."""
+        """Return what a field says; its cpu is replaced by a reservedSystemCPUs."""
         written = dict(self.values.get(field) or {})
         if self.cpus and written.pop("cpu", None) is not None:
             self.findings.append(
@@ -392,7 +393,7 @@ class Reservations:
 
 
 def _read_cpus(text: str) -> CPUSet:
-    """A list of CPUs as Go reads it. Raises GoError, BeyondError."""
+    """Return a list of CPUs as Go reads it. Raises GoError, BeyondError."""
     if _USUAL_CPUS.fullmatch(text):
         try:
             return CPUSet.parse(text)

@@ -52,7 +52,7 @@ _SUITES = {
 
 
 def serving_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
-    """What the kubelet refuses before it makes its managers."""
+    """Yield what the kubelet refuses before it makes its managers."""
     for suite in values.get("tlsCipherSuites") or ():
         if not _is_suite(suite):
             text = "Cipher suite %s not supported or doesn't exist" % suite
@@ -67,7 +67,7 @@ def serving_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def address_findings(values: Mapping[str, Any]) -> Iterator[Finding]:
-    """What ends the kubelet once it runs."""
+    """Yield what ends the kubelet once it runs."""
     address = values.get("address")
     if address and values.get("enableServer", True) and not _is_address(address):
         text = "listen tcp: lookup <nil>: no such host"
@@ -114,7 +114,7 @@ _EVICTION_REMEDIES = {
 
 
 def creation_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding]:
-    """All that it refuses, in the kubelet's order."""
+    """Yield all that it refuses, in the kubelet's order."""
     yield from _soft_eviction_findings(values, host.minor)
     yield from _log_findings(values, host.minor)
     for pattern in values.get("allowedUnsafeSysctls") or ():
@@ -186,7 +186,7 @@ def _sysctl_findings(pattern: str) -> Iterator[Finding]:
 
 
 def _with_dots(name: str) -> str:
-    """A sysctl with dots between its parts: the first separator decides which sign separates."""
+    """Return a sysctl with dots between its parts: the first separator decides which sign separates."""
     first = next((sign for sign in name if sign in "./"), ".")
     return name if first == "." else name.translate({ord("/"): ".", ord("."): "/"})
 
@@ -228,7 +228,7 @@ KERNEL_FLAGS = {
 
 
 def swap_findings(values: Mapping[str, object], has_swap_gate: bool, host: Host) -> Iterator[Finding]:
-    """What the kubelet refuses of swap, before it makes its managers."""
+    """Yield what the kubelet refuses of swap, before it makes its managers."""
     swap = values.get("memorySwap")
     is_limited = isinstance(swap, Mapping) and swap.get("swapBehavior") == "LimitedSwap"
     if has_swap_gate and is_limited and host.cgroup_v1:
@@ -248,7 +248,7 @@ def swap_findings(values: Mapping[str, object], has_swap_gate: bool, host: Host)
 
 
 def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
-    """Whether there is the cgroup below which those of pods are to be."""
+    """Yield whether there is the cgroup below which those of pods are to be."""
     root = values.get("cgroupRoot") or "/"
     if values.get("cgroupsPerQOS", True):
         place = _Place(root, _cgroupfs_name(root), values, "cgroupRoot")
@@ -256,7 +256,7 @@ def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Find
 
 
 def docker_findings(values: Mapping[str, object], driver: str) -> Iterator[Finding]:
-    """What a kubelet with a dockershim refuses of Docker. Source: pkg/kubelet/dockershim/docker_service.go."""
+    """Yield what a kubelet with a dockershim refuses of Docker. Source: pkg/kubelet/dockershim/docker_service.go."""
     own = str(values.get("cgroupDriver") or _CGROUPFS)
     if own != driver:
         yield refused(
@@ -269,7 +269,8 @@ def docker_findings(values: Mapping[str, object], driver: str) -> Iterator[Findi
 
 
 def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | Unknown]:
-    """What the kubelet refuses when it sets the node up: kernel flags, its driver of cgroups, reserved cgroups."""
+    """Yield what the kubelet refuses when it sets the node up: kernel flags, its driver of cgroups, reserved
+    cgroups."""
     if values.get("protectKernelDefaults"):
         yield from _kernel_findings(host)
     driver = values.get("cgroupDriver")
@@ -306,7 +307,7 @@ def node_findings(values: Mapping[str, Any], host: Host) -> Iterator[Finding | U
 
 
 def _pids_findings(values: Mapping[str, object], host: Host) -> Iterator[Finding | Unknown]:
-    """What the kubelet says where no hierarchy of v1 limits processes, as with kernels before 4.3."""
+    """Yield what the kubelet says where no hierarchy of v1 limits processes, as with kernels before 4.3."""
     cause = "no hierarchy of cgroup v1 has the controller pids, by which the kubelet limits the processes of all pods"
     remedy = "boot a kernel with CONFIG_CGROUP_PIDS (4.3 or later), without cgroup_disable=pids, and mount it"
     if not values.get("cgroupsPerQOS", True):
@@ -353,7 +354,8 @@ def _enforcement_findings(
 
 
 def _controller_findings(values: Mapping[str, Any], host: Host) -> Iterator[Unknown]:
-    """Whether the cgroup of all pods lacks a controller of cgroups v2, which the kubelet then tries to give it."""
+    """Yield whether the cgroup of all pods lacks a controller of cgroups v2, which the kubelet then tries to give
+    it."""
     if host.cgroup_v1 or not values.get("cgroupsPerQOS", True):
         return
     name = [*(part for part in _cgroupfs_name(values.get("cgroupRoot") or "/") if part), "kubepods"]
@@ -414,7 +416,7 @@ class _Place:
 
 
 def _cgroup_findings(place: _Place, host: Host, prefix: str, removal: str) -> Iterator[Finding | Unknown]:
-    """What the kubelet says of a cgroup that is not there. removal: what to do without it."""
+    """Yield what the kubelet says of a cgroup that is not there. removal: what to do without it."""
     if place.path is None:
         slice_name = "-".join(_escaped(place.name)) + _SLICE
         yield refused(
@@ -457,14 +459,14 @@ def _cgroupfs_path(name: Sequence[str]) -> str:
 
 
 def _systemd_name(path: str) -> list[str]:
-    """The kubelet looks at the last part alone: its dashes lead downwards."""
+    """Return the kubelet looks at the last part alone: its dashes lead downwards."""
     base = path.rstrip("/").rpartition("/")[2] or path[:1]
     base = base[: -len(_SLICE)] if base.endswith(_SLICE) else base
     return [part.replace("_", "-") for part in base.split("-")]
 
 
 def _systemd_path(name: Sequence[str]) -> str | None:
-    """The path of the slice; None where systemd can have none of this name, and the kubelet panics."""
+    """Return the path of the slice; None where systemd can have none of this name, and the kubelet panics."""
     parts = _escaped(name)
     if parts in ([], [""], ["", ""]):
         return "/"
@@ -478,7 +480,7 @@ def _escaped(name: Sequence[str]) -> list[str]:
 
 
 def _shown(name: Sequence[str]) -> str:
-    """As Go prints a list of quoted texts."""
+    """Return texts as Go prints a list of quoted texts."""
     return "[%s]" % " ".join(map(quote, name))
 
 

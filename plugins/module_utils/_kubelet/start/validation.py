@@ -40,7 +40,7 @@ _ALPHA, _BETA = "LoggingAlphaOptions", "LoggingBetaOptions"
 
 
 def logging_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """All that it refuses, in the kubelet's order."""
+    """Yield all that it refuses, in the kubelet's order."""
     logging = fields.struct(_WHERE)
     if not logging:
         return
@@ -96,7 +96,7 @@ def _option_findings(name: str, options: Mapping[str, object]) -> Iterator[Findi
 
 
 def _is_size(options: Mapping[str, object]) -> bool:
-    """Whether the size of the buffer is a number other than 0."""
+    """Return whether the size of the buffer is a number other than 0."""
     size = options.get("infoBufferSize")
     try:
         return Amount.parse(size).value != 0 if isinstance(size, str) else number_in(size) != 0
@@ -135,7 +135,7 @@ _MOST_FINDINGS = 100
 def validation_findings(
     values: Mapping[str, object], gates: Gates, host: Host, emptied: frozenset[str] = frozenset()
 ) -> list[Finding]:
-    """What the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing.
+    """Return what the kubelet refuses of decoded values before it looks at the machine; of the reserved CPUs nothing.
 
     emptied: the fields that a flag gives an empty value, in whose place no default comes.
     """
@@ -221,7 +221,7 @@ _NO_QOS = "without a cgroup for the pods the kubelet can enforce nothing"
 
 
 def _qos_findings(fields: FieldValues, _gates: Gates) -> Iterator[Finding]:
-    """An older kubelet looks at the list as a whole, and early."""
+    """Yield an older kubelet looks at the list as a whole, and early."""
     if fields.minor < _NONE_IS_NONE_SINCE and fields.items(_ENFORCE) and not fields.is_true(_QOS):
         text = (
             "%s (--enforce-node-allocatable) is not supported unless cgroupsPerQOS (--cgroups-per-qos) is set to true"
@@ -331,7 +331,7 @@ _QOS_GATE = "MemoryQoS"
 
 
 def _memory_findings(fields: FieldValues, gates: Gates) -> Iterator[Finding]:
-    """What is for cgroup v2's control of memory."""
+    """Yield what is for cgroup v2's control of memory."""
     where = "memoryThrottlingFactor"
     factor = fields.get(where)
     if isinstance(factor, (int, float)) and not isinstance(factor, bool) and not 0 < factor <= 1:

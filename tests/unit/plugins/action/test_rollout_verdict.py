@@ -52,7 +52,7 @@ class Variables(Mapping[str, Any]):
 
 @pytest.fixture(autouse=True)
 def own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ansible's own of this process."""
+    """Give Ansible a directory for temporary files that only this test uses."""
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "local"))
 
 
@@ -218,7 +218,8 @@ class ImpactAction(ActionModule):
 def impact_by(
     action: ImpactAction, hosts: Mapping[str, Any], refused: Sequence[str] = (), **given: Any
 ) -> dict[str, Any]:
-    """hosts: {host: (its node, its plan, what else the run acts with)}. refused: more, for which nothing was done."""
+    """Return the impact on these hosts. hosts: {host: (its node, its plan, what else the run acts with)}. refused:
+    more, for which nothing was done."""
     variables: dict[str, dict[str, Any]] = {
         name: {
             "kubelet_plan": plan,
@@ -272,7 +273,7 @@ def test_the_impact_is_told_with_what_stops_the_change(as_lines: bool) -> None:
 
 
 def look(action: ImpactAction, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What the task returns, of one host."""
+    """Return what the task returns, of one host."""
     fixed = {**FIXED_OF_RUN, "node_name": "a", "kubeconfig": "main"}
     variables = {"x": {"kubelet_plan": PLAN, "kubelet_fixed": fixed}}
     action._task.args = {"step": "cluster", **wanted}
@@ -369,7 +370,7 @@ def test_waivers_are_checked_before_anybody_is_asked() -> None:
 
 
 def told_by(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan of a node that tells of one pod."""
+    """Return the plan of a node that tells of one pod."""
     return {**PLAN, "beside_cpus": {**PLAN["beside_cpus"], "pods": [pod], "left_out": [], "unknown": []}}
 
 
@@ -427,7 +428,7 @@ READY: dict[str, Any] = {**ANSWERS, "PodDisruptionBudget": [BUDGET]}
 
 
 def schedule_by(action: ImpactAction, hosts: Mapping[str, Any], drains: bool = True, **given: Any) -> Any:
-    """hosts: {host: what else the run acts with there}."""
+    """Return the schedule of these hosts. hosts: {host: what else the run acts with there}."""
     variables = {
         name: {
             "kubelet_plan": {**PLAN, "drains": drains},

@@ -132,7 +132,7 @@ def test_each_is_documented() -> None:
 
 
 def ansible(tmp_path: Path, expressions: dict[str, str]) -> dict[str, Any]:
-    """What Ansible makes of Jinja expressions with the names of this collection."""
+    """Return what Ansible makes of Jinja expressions with the names of this collection."""
     # The one of this Python, where there is one.
     program = shutil.which("ansible", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if program is None:

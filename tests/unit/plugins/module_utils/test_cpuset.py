@@ -278,7 +278,7 @@ def test_text_is_canonical(cpus: CPUSet) -> None:
 
 
 def kernel_list(first: int, last: int, used: int, group: int) -> set[int]:
-    """What the kernel's bitmap_parselist() sets for FIRST-LAST:USED/GROUP, said naively."""
+    """Return what the kernel's bitmap_parselist() sets for FIRST-LAST:USED/GROUP, said naively."""
     return {cpu for cpu in range(first, last + 1) if (cpu - first) % group < used}
 
 

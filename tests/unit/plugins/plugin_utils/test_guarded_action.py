@@ -136,7 +136,7 @@ def test_the_module_that_a_task_names_gets_what_all_of_them_take() -> None:
 
 
 def tasks_of(items: Any, is_here: bool = False) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Each task, and whether it is done on the controller, wherever the play is."""
+    """Yield each task, and whether it is done on the controller, wherever the play is."""
     for item in items:
         here = is_here if "delegate_to" not in item else item["delegate_to"] == "localhost"
         inner = [task for key in (*_KEYWORDS, "tasks") for task in item.get(key, ())]

@@ -50,7 +50,7 @@ Work = Callable[[], object]
 
 
 def taken(work: Work) -> float:
-    """The processor time of it."""
+    """Return the processor time of it."""
     gc.collect()
     gc.disable()
     start = time.process_time()
@@ -93,7 +93,7 @@ PIECES = [
 
 
 def drawn_texts(count: int) -> Iterator[str]:
-    """Each piece alone, and then pieces that were drawn."""
+    """Yield each piece alone, and then pieces that were drawn."""
     yield from PIECES
     chance = random.Random(SEED)
     for _number in range(count):
@@ -110,7 +110,7 @@ def test_a_text_of_yaml_takes_time_in_proportion(piece: str) -> None:
 
 
 def values_in(value: Any) -> int:
-    """All values, as Ansible goes through them: what several members are is gone through for each."""
+    """Return all values, as Ansible goes through them: what several members are is gone through for each."""
     if isinstance(value, dict):
         return 1 + sum(1 + values_in(item) for item in value.values())
     return 1 + sum(map(values_in, value)) if isinstance(value, list) else 1
@@ -182,7 +182,7 @@ def test_manifests_as_people_write_them_are_read() -> None:
 
 
 def pods_with(number: int) -> dict[str, list[dict[str, Any]]]:
-    """By what there are many of: pods on the node a."""
+    """Return pods on the node a, by what there are many of."""
     base = pod_of("p", "a", "2")
 
     def pod(**parts: Any) -> list[dict[str, Any]]:
@@ -220,7 +220,7 @@ def pods_with(number: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def all_answers(pods: list[dict[str, Any]], has_impact: bool) -> None:
-    """All that the controller finds out of pods."""
+    """Do all by which the controller finds something out about pods."""
     for pod in pods:
         try:
             pod_from_manifest(pod)
@@ -331,7 +331,7 @@ def test_a_trace_takes_time_in_proportion(kind: str) -> None:
 
 
 def lists_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where a node's answer has lists and mappings."""
+    """Yield where a node's answer has lists and mappings."""
     if isinstance(value, (dict, list)) and value:
         yield path
         items = value.items() if isinstance(value, dict) else enumerate(value[:1])
@@ -340,7 +340,7 @@ def lists_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def grown(value: Any, path: tuple[Any, ...], number: int) -> Any:
-    """The answer with many members in one place, no two alike where they are texts."""
+    """Return the answer with many members in one place, no two alike where they are texts."""
     if path:
         copy = dict(value) if isinstance(value, dict) else list(value)
         copy[path[0]] = grown(value[path[0]], path[1:], number)

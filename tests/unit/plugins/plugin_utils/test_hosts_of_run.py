@@ -35,7 +35,7 @@ VARIABLES: dict[str, Any] = {
 
 
 def shown(answer: Any) -> Any:
-    """What a host's answer is, in a few words."""
+    """Return what a host's answer is, in a few words."""
     return str(answer["msg"]).partition(" (")[0] if "msg" in answer else answer
 
 

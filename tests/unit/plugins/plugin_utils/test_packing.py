@@ -165,7 +165,7 @@ def test_an_archive_is_compiled_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file of the collection that can be changed."""
+    """Return a file of the collection that can be changed."""
     path = tmp_path / "collection/plugins/module_utils/_base/errors.py"
     path.parent.mkdir(parents=True)
     path.write_text('"""Text."""\nOLD = 1\n', encoding="utf-8")

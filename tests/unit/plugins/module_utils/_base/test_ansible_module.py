@@ -31,7 +31,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.tree import write_t
 
 
 def call(capsys: pytest.CaptureFixture[str], root: Path, work: Any, **parameters: Any) -> dict[str, Any]:
-    """What a module with this work prints."""
+    """Return what a module with this work prints."""
     (root / "etc").mkdir(exist_ok=True)
     (root / "etc/hostname").write_text("worker-3\n", encoding="utf-8")
     with patch_module_args({"root": str(root), **parameters}), pytest.raises(SystemExit):

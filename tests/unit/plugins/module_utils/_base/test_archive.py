@@ -32,7 +32,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support.numbers import examp
 
 @pytest.fixture(autouse=True)
 def private_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where archives are unpacked; nothing is left there."""
+    """Yield where archives are unpacked; nothing is left there."""
     directory = tmp_path / "unpacked"
     directory.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
@@ -261,7 +261,7 @@ MEMBERS = st.lists(st.tuples(NAMES, st.binary(max_size=40), KINDS, NAMES), max_s
 
 
 def check_inside(tmp_path: Path, content: bytes) -> None:
-    """Whatever it is, it is unpacked inside, or there is one error and nothing is left."""
+    """Check that the content, whatever it is, is unpacked inside, or that there is one error and nothing is left."""
     before = set(tree_of(str(tmp_path)))
     path = put(tmp_path, content)
     try:

@@ -33,7 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def said(given: dict[str, Any], options: dict[str, dict[str, Any]] | None = None, **between: Any) -> str:
-    """The message, where each option is called by a variable's name."""
+    """Return the message, where each option is called by a variable's name."""
     error = refusal(options or OPTIONS, between, given, DEFAULT_TYPE_VALIDATORS, lambda name: "my_" + name)
     return str(error or "")
 

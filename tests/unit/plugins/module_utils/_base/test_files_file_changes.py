@@ -39,7 +39,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def failing(tmp_path: Path) -> FileChange:
-    """A change for which somebody else came first."""
+    """Return a change for which somebody else came first."""
     path = tmp_path / "changed"
     path.write_bytes(b"by hand")
     return change(path, OLD, NEW)

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def reason(path: Path, *sizes: int) -> str:
-    """Why not, and that a look changes nothing."""
+    """Return why not, and that a look changes nothing."""
     before = os.listdir(path.parent) if path.parent.is_dir() else []
     error = why_not_writable(str(path), sizes)
     assert before == (os.listdir(path.parent) if path.parent.is_dir() else [])
@@ -178,7 +178,7 @@ def test_what_is_said_of_a_full_disk_comes_true(disk: Path) -> None:
 
 @pytest.fixture
 def flagged(path: Path) -> Iterator[Callable[[Path, int], None]]:
-    """Sets the attributes of a file or directory, as chattr does."""
+    """Yield a function that sets the attributes of a file or directory, as chattr does."""
     flagged: list[Path] = []
 
     def flag(place: Path, flags: int) -> None:

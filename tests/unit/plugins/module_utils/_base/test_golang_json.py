@@ -177,7 +177,7 @@ documents = st.recursive(
 
 
 def plain(value: Any) -> Any:
-    """As Python's json would have read it."""
+    """Return a value as Python's json would have read it."""
     if isinstance(value, Object):
         return {key: plain(member) for key, member in value}
     if isinstance(value, list):
@@ -246,7 +246,7 @@ def test_accepted_and_refused_as_python_does(text: str) -> None:
 
 
 def without_halves(value: Any) -> Any:
-    """With a replacement for each half of a surrogate pair, which Python keeps."""
+    """Return a value with a replacement for each half of a surrogate pair, which Python keeps."""
     if isinstance(value, str):
         return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in value)
     if isinstance(value, list):

@@ -53,7 +53,7 @@ READERS: dict[str, Callable[[Tree], Any]] = {
 
 
 def notes(tree: Tree) -> list[str]:
-    """What drift_info says, and so the report."""
+    """Return what drift_info says, and so the report."""
     return [str(note) for note in program_notes(tree)]
 
 

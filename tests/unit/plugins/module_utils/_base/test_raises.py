@@ -31,12 +31,12 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def name_of(node: ast.expr) -> str:
-    """The last name of what is called, or is a base: C(InputError), C(errors.InputError)."""
+    """Return the last name of what is called, or is a base: C(InputError), C(errors.InputError)."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def error_classes(paths: list[Path]) -> set[str]:
-    """The names of CPUManagerError and of all classes made from it."""
+    """Return the names of CPUManagerError and of all classes made from it."""
     bases = {
         node.name: {name_of(base) for base in node.bases}
         for path in paths
@@ -52,7 +52,7 @@ def error_classes(paths: list[Path]) -> set[str]:
 
 
 def makers_of(tree: ast.Module, classes: set[str]) -> set[str]:
-    """The functions of a file that make an error of what they are given: C(return InputError(what, ...))."""
+    """Return the functions of a file that make an error of what they are given: C(return InputError(what, ...))."""
     return {
         function.name
         for function in ast.walk(tree)
@@ -67,13 +67,13 @@ def makers_of(tree: ast.Module, classes: set[str]) -> set[str]:
 
 
 def given_texts(call: ast.Call) -> Iterator[ast.expr]:
-    """What a call is given beside where, remedy and kind. An error's own arguments stand in this order."""
+    """Yield what a call is given beside where, remedy and kind. An error's own arguments stand in this order."""
     yield from call.args[:1]
     yield from (keyword.value for keyword in call.keywords if keyword.arg in ("what", "text"))
 
 
 def literals(expression: ast.expr) -> Iterator[str]:
-    """The texts that an expression is composed of; of a "%", also those that are put in."""
+    """Yield the texts that an expression is composed of; of a "%", also those that are put in."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -90,7 +90,7 @@ def has_place(expression: ast.expr) -> bool:
 
 
 def wrong(tree: ast.Module, classes: set[str]) -> list[int]:
-    """The lines where an error is made that has a remedy or a place within the text of what is wrong."""
+    """Return the lines where an error is made that has a remedy or a place within the text of what is wrong."""
     called = classes | makers_of(tree, classes)
     lines = []
     for node in ast.walk(tree):

@@ -57,7 +57,7 @@ TEXTS = [
 
 
 def secrets_in_place(text: str) -> Iterator[tuple[str, str]]:
-    """The text with a secret, and with what takes its place."""
+    """Yield the text with a secret, and with what takes its place."""
     for secret in (SECRET, "Basic " + SECRET) if "Authorization" in text else (SECRET,):
         of_map = "[%s]" % secret if text.startswith("map[") else secret
         of_map = "%s\n  %s" % (secret, secret) if "|" in text else of_map

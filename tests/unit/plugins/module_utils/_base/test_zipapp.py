@@ -73,7 +73,7 @@ def test_all_that_it_could_ever_import_is_in_it(tmp_path: Path) -> None:
 
 
 def imported(name: str, source: bytes) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The relative imports of a file in the archive: the absolute path, and the names taken from it."""
+    """Yield the relative imports of a file in the archive: the absolute path, and the names taken from it."""
     for statement in ast.walk(ast.parse(source)):
         if isinstance(statement, ast.ImportFrom) and statement.level:
             path = [*name.split("/")[: -statement.level], *filter(None, [statement.module])]

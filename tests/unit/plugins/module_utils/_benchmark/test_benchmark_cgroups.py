@@ -26,7 +26,7 @@ VICTIM = TOP + "/victim"
 
 
 def make(root: Path, style: Style = V2, paths: tuple[str, ...] = (TOP, VICTIM)) -> Path:
-    """A node's cgroups; where they are."""
+    """Return a node's cgroups; where they are."""
     write_cgroups(root, style, {path: Files("0-1", "0") for path in paths})
     mount = root / style.mount.lstrip("/")
     (mount / "cgroup.controllers").write_text("cpuset cpu memory\n")

@@ -33,7 +33,7 @@ def room(name: str, reserved: str, **more: Any) -> BenchmarkRoom:
 
 
 def places(cases: list[Case], experiment: str) -> dict[tuple[str, ...], dict[str, str]]:
-    """{(placement, QoS classes): {workload: CPUs}}"""
+    """Return {(placement, QoS classes): {workload: CPUs}}"""
     return {
         (case.placement, *(part.qos[:2] for part in case.parts)): {part.role: str(part.cpus) for part in case.parts}
         for case in cases

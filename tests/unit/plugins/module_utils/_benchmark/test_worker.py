@@ -24,7 +24,7 @@ def test_more_work_takes_longer(kind: str) -> None:
     size = calibrated(unit, 0.002)
 
     def taken(amount: int) -> float:
-        """CPU time: on a busy machine the wall clock says little."""
+        """Return the CPU time that so much work takes: on a busy machine the wall clock says little."""
         begun = time.process_time()
         unit(amount)
         return time.process_time() - begun

@@ -117,7 +117,7 @@ def test_follow_and_what_is_lost(model: Mounted) -> None:
 
 
 def saved_pool(root: Path) -> Pool | None:
-    """What a saved node says of who has CPUs."""
+    """Return what a saved node says of who has CPUs."""
     tree = Tree(str(root))
     collector = Collector(tree)
     save_cache(collector, redact=True)

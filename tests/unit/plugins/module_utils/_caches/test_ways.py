@@ -59,7 +59,7 @@ def root() -> Iterator[Path]:
 
 
 def take(kernel: Kernel, steps: list[ResctrlStep]) -> None:
-    """What the kernel makes of these steps; it refuses none."""
+    """Have the kernel take these steps; it refuses none."""
     for step in steps:
         if step.kind == MAKE:
             kernel.mkdir("/" + step.group)

@@ -59,7 +59,7 @@ CLASSES: list[tuple[list[tuple[Resources, Resources]], str]] = [
 
 
 def pod_of(pairs: list[tuple[Resources, Resources]], field: str) -> dict[str, Any]:
-    """The first container is one of `field`, the others are app containers."""
+    """Return the first container is one of `field`, the others are app containers."""
     all_containers = [{"name": "c%d" % number, "resources": resources(*pair)} for number, pair in enumerate(pairs)]
     if field == "containers":
         return manifest(*all_containers)

@@ -24,12 +24,13 @@ MS = 1000
 
 
 def exact(quota: int, period: int) -> BandwidthLimit:
-    """The limit on a kernel that notices everything at once and whose slices are next to nothing."""
+    """Return the limit on a kernel that notices everything at once and whose slices are next to nothing."""
     return BandwidthLimit(quota * MS, period * MS, slice_us=100, tick_us=0, kept_us=0)
 
 
 def closed_latency(bandwidth: BandwidthLimit, work_us: int) -> int:
-    """The latency of a burst of one thread that begins with a period: the upper bound for all phases. See model.py."""
+    """Return the latency of a burst of one thread that begins with a period: the upper bound for all phases. See
+    model.py."""
     if bandwidth.quota_us is None or bandwidth.quota_us >= bandwidth.period_us:
         return work_us
     lost = max(0, -(-(work_us - bandwidth.burst_us) // bandwidth.quota_us) - 1)

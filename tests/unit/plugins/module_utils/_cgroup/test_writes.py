@@ -55,7 +55,7 @@ class Kernel(NamedTuple):
         return True
 
     def fewest_writes(self, start: Mapping[str, CPUSet], end: Mapping[str, CPUSet], values: Iterable[CPUSet]) -> int:
-        """How many writes the shortest legal way has, found by trying all; -1: there is none."""
+        """Return how many writes the shortest legal way has, found by trying all; -1: there is none."""
         paths = sorted(path for path in start if path)
         target = tuple(end[path].mask for path in paths)
         first = tuple(start[path].mask for path in paths)
@@ -102,7 +102,7 @@ def plan_v1(
 def cases(
     draw: st.DrawFn, most_paths: int = 9, top: str = "0-4", with_exclusive: bool = True, all_wanted: bool = False
 ) -> Case:
-    """Trees in a legal state, and a wish of which the result may or may not be legal."""
+    """Draw trees in a legal state, and a wish of which the result may or may not be legal."""
     paths = PATHS[: draw(st.integers(1, most_paths))]
     available = cpus(top)
 

@@ -28,7 +28,7 @@ from .cgroup_sets import NODES, NONE, ONLINE, PATHS, sets_of, steps, wants
 
 
 def effective(sets: Mapping[str, CPUSet]) -> dict[str, CPUSet]:
-    """The kernel's rule, from the top down."""
+    """Return the kernel's rule, from the top down."""
     found = {"": ONLINE}
     for path in sorted(path for path in sets if path):
         above = found[path.rpartition("/")[0]]
@@ -62,7 +62,7 @@ def plan_v2(
 
 @st.composite
 def free_cases(draw: st.DrawFn) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
-    """Any sets at all, also those that no parent has."""
+    """Draw any sets at all, also those that no parent has."""
     paths = PATHS[: draw(st.integers(1, len(PATHS)))]
     some = st.sets(st.integers(0, 7)).map(CPUSet)
     return (

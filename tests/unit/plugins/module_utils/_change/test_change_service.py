@@ -38,7 +38,7 @@ __all__ = ("place",)
 
 
 def requested(root: Path, **given: Any) -> Change:
-    """A node for which a change is requested."""
+    """Return a node for which a change is requested."""
     case = CASES["none to static"]
     write_node(root, case)
     change = Change(str(root), "2026-11-22T09:30:00", **case.settings)

@@ -21,7 +21,7 @@ RUN = "2026-11-22T09:30:00"
 
 @pytest.fixture
 def predictions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A word for each start that is predicted."""
+    """Return a word for each start that is predicted."""
     found: list[str] = []
 
     def counted(name: str) -> None:
@@ -39,7 +39,7 @@ def predictions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def planned(root: Path, name: str, way: str) -> Change:
-    """A change of a node, with its plan as the controller has it."""
+    """Return a change of a node, with its plan as the controller has it."""
     case = CASES[name]
     write_node(root, case)
     change = Change(str(root), RUN, discard=case.discard, **case.settings)

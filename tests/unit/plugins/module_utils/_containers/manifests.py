@@ -14,7 +14,7 @@ Resources = dict[str, Any]
 
 
 def container(name: str, cpu: object = None, memory: object = None, **more: Any) -> dict[str, Any]:
-    """A container with these limits, and requests that the API server fills in."""
+    """Return a container with these limits, and requests that the API server fills in."""
     limits = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value is not None}
     return {"name": name, "resources": {"limits": limits}, **more}
 

@@ -355,7 +355,7 @@ def inspected(
     created: str = "2026-11-21T10:15:00.1Z",
     state: str = "CONTAINER_RUNNING",
 ) -> dict[str, Any]:
-    """What crictl inspect prints, as far as it is looked at."""
+    """Return what crictl inspect prints, as far as it is looked at."""
     labels = {
         "io.kubernetes.container.name": name,
         "io.kubernetes.pod.name": "db-0",

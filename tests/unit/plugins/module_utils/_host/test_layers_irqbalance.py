@@ -134,7 +134,7 @@ SHELL = "Environment=OURS=6\nExecStart=\nExecStart=/bin/sh -c '%s=2,${OURS} exec
 
 
 def told(files: dict[str, str | bytes], root: Path) -> Irqbalance:
-    """What is read of a node with these files, and of its copy, too."""
+    """Return what is read of a node with these files, and of its copy, too."""
     for path, text in {PROGRAM: NEW, **files}.items():
         write(root / "node", path, text)
     found = read_irqbalance(Tree(str(root / "node")))

@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def fault(root: Path, path: str = PROGRAM, with_file: bool = True) -> tuple[str, str] | None:
-    """Where it is, below the root, and why."""
+    """Return where it is, below the root, and why."""
     found = fault_of(Tree(str(root)), path, with_file)
     return None if found is None else (found.path[len(str(root)) :], found.why)
 
@@ -132,7 +132,7 @@ def install(root: Path, check_mode: bool = False) -> Outcome:
 
 
 def changes(root: Path) -> list[tuple[str, str]]:
-    """The lines that a check would change."""
+    """Return the lines that a check would change."""
     (shown,) = install(root, check_mode=True).diff or ()
     lines = zip(shown["before"].splitlines(), shown["after"].splitlines())
     return [pair for pair in lines if pair[0] != pair[1]]

@@ -37,7 +37,8 @@ cpus = CPUSet.parse
 
 
 def node(root: Path, cgroups: Mapping[str, Files], style: Style = V2) -> Hierarchy:
-    """A node whose kernel has partitions that need no partition above them; exclusive sets are those of the files."""
+    """Return a node whose kernel has partitions that need no partition above them; exclusive sets are those of the
+    files."""
     top = write_cgroups(root, style, cgroups)
     for directory in (path for path in top.rglob("*") if path.is_dir()):
         if (directory / "cpuset.cpus.partition").exists():

@@ -13,7 +13,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._host.service
 
 
 def value_of(text: str, name: str) -> str | None:
-    """What the last line of a variable gives it."""
+    """Return what the last line of a variable gives it."""
     return next((line.value for line in reversed(parse_lines(text).assignments) if line.name == name), None)
 
 

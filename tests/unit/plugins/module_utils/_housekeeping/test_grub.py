@@ -114,7 +114,7 @@ def test_the_line_is_gone(tmp_path: Path) -> None:
 
 
 def shell_line(root: Path) -> str:
-    """What the system's shell makes of the files, as grub-mkconfig reads them."""
+    """Return what the system's shell makes of the files, as grub-mkconfig reads them."""
     script = (
         'set -e; for x in "$1" "$1".d/*.cfg; do if [ -e "$x" ]; then . "$x"; fi; done; '
         'printf "%s %s" "$GRUB_CMDLINE_LINUX" "$GRUB_CMDLINE_LINUX_DEFAULT"'
@@ -263,7 +263,8 @@ def test_refused(tmp_path: Path, content: str, what: str, where: str | None) -> 
 
 @pytest.fixture
 def mkconfig(tmp_path: Path) -> Callable[[], list[str]]:
-    """Runs GRUB's programs on a tree with a kernel; gives the arguments in the lines that start it."""
+    """Return a function that runs GRUB's programs on a tree with a kernel, and returns the arguments in the lines
+    that start it."""
     top = Path(os.environ.get("GRUB_ROOT", "/"))
     program = top / "usr/sbin/grub-mkconfig"
     if not program.exists():

@@ -84,7 +84,7 @@ def test_brought_again_and_back(node: Node) -> None:
 
 
 def kind(step: Step) -> str:
-    """A file, a command or a value of the kernel, by its layer."""
+    """Return a file, a command or a value of the kernel, by its layer."""
     if isinstance(step, CommandStep):
         return step.words[1] if step.words[0] == "systemctl" else "loader"
     return step.layer + " now" * (isinstance(step, ValueStep) and step.layer == "slices")

@@ -51,7 +51,7 @@ KEYS = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A node whose host may run everywhere, and keeps CPUs 0 and 4 for itself."""
+    """Return a node whose host may run everywhere, and keeps CPUs 0 and 4 for itself."""
     write_machine(["1s4c2t", str(tmp_path)])
     write_layers(tmp_path, "0-7")
     write_slices(tmp_path, "0-7", {"system.slice": "", "user.slice": "", "kubepods.slice": ""})
@@ -60,7 +60,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def make_fenced(root: Path) -> None:
-    """The host keeps to its CPUs."""
+    """Write the layers and slices of a host that keeps to its CPUs."""
     write_layers(root, "0-7", "0,4", interrupts=1)
     write_slices(root, "0-7", {"system.slice": "0,4", "user.slice": "0,4", "kubepods.slice": ""})
     for unit in ("system", "user"):
@@ -284,7 +284,7 @@ def test_irqbalance(root: Path) -> None:
 
 
 def set_tuned(root: Path, isolated: str, layers: Sequence[str] = ()) -> dict[str, Any]:
-    """What is found where tuned isolates these CPUs, and the role was to bring these layers in line."""
+    """Return what is found where tuned isolates these CPUs, and the role was to bring these layers in line."""
     text = "isolated_cores=%s\n" % isolated
     write_owned(root, {**TUNED_FILES, TUNED_VARIABLES: text})
     wish = HousekeepingWish(CPUSet.parse("0,4"), tuple(layers))

@@ -135,7 +135,7 @@ def test_what_is_no_journal(tmp_path: Path, content: bytes) -> None:
 
 
 def with_journal(root: Path, name: str, text: str) -> tuple[Tree, Path]:
-    """A node with a journal, and another file beside it."""
+    """Return a node with a journal, and another file beside it."""
     tree, file = Tree(str(root)), (root / PATH[1:]).with_name(name)
     write_journal(tree, EMPTY)
     file.write_text(text)

@@ -49,7 +49,7 @@ def tree(tmp_path: Path) -> Tree:
 
 @pytest.fixture
 def held(tree: Tree) -> Iterator[int]:
-    """The lock of a different run, which has made the directory."""
+    """Yield the lock of a different run, which has made the directory."""
     os.makedirs(tree.path(DIRECTORY), exist_ok=True)
     descriptor = os.open(tree.path(DIRECTORY), os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)

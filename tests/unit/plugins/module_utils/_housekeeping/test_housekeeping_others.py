@@ -87,7 +87,7 @@ def test_a_slice_that_is_not_there_now(node: Node) -> None:
 
 
 def without(node: Node, *slices: str) -> Node:
-    """The same, with these slices not made yet."""
+    """Return the same, with these slices not made yet."""
     for name in slices:
         shutil.rmtree(node.root / "sys/fs/cgroup" / name)
     node.before = node.contents()

@@ -78,7 +78,7 @@ def found_of(
 
 
 def after(settings: Sequence[KernelSetting], steps: Sequence[Step]) -> list[KernelSetting]:
-    """What the kernel makes of it."""
+    """Return what the kernel makes of it."""
     texts = {step.path: step.after for step in steps if isinstance(step, ValueStep)}
     return [
         setting

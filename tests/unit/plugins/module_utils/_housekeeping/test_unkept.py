@@ -76,7 +76,7 @@ class Brought:
         return housekeeping(Node(Tree(str(self.root))), None if reserved is None else CPUSet.parse(reserved))
 
     def findings(self, reserved: str | None = None) -> list[tuple[str, str]]:
-        """Without the one that this node always has."""
+        """Return the findings without the one that this node always has."""
         found = [(finding["check"], finding["subject"]) for finding in self.answer(reserved)["findings"]]
         assert ALWAYS in found
         return [finding for finding in found if finding != ALWAYS]

@@ -43,7 +43,7 @@ TEXTS = st.text(max_size=60) | st.tuples(WORDS, NUMBERS).map(lambda parts: "%s %
 
 
 def level(version: int, **texts: str) -> Level:
-    """A cgroup with these files, with _ for the dots in their names."""
+    """Return a cgroup with these files, with _ for the dots in their names."""
     files = {name.replace("_", ".", 2 if name.startswith("cpu_stat") else 1): text for name, text in texts.items()}
     return parse_level(version, "a", 0, files, "/x/a")
 

@@ -49,7 +49,7 @@ DATABASE, WEB = pod_path(SYSTEMD, "uid-db", "Guaranteed"), pod_path(SYSTEMD, "ui
 
 
 def make_node(root: Path, named: bool = True, state: State | None = None, style: Style = V2) -> Node:
-    """A saved node whose database has CPU 1 to itself."""
+    """Return a saved node whose database has CPU 1 to itself."""
     shape = parse_name("2c")
     write_tree(shape.topology(), root, shape.whole())
     kubelet = root / "var/lib/kubelet"

@@ -49,7 +49,7 @@ MOST = 2.0
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """In memory where that is possible."""
+    """Yield a root directory, in memory where that is possible."""
     with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 
@@ -85,7 +85,8 @@ def write_large(root: Path, style: Style, ours: bool) -> dict[str, int]:
 
 
 def taken(runs: dict[str, int], style: Style) -> Sample:
-    """Each container with a CPU of its own runs on it for half of the time; the others share a tenth of theirs."""
+    """Return each container with a CPU of its own runs on it for half of the time; the others share a tenth of
+    theirs."""
     shares = {path: {cpu: 0.5 if cpu >= SHARED else 0.001} for path, cpu in runs.items()}
     shares[INTRUDER] = {DISTURBED: 0.25}
     busy = dict.fromkeys(range(CPUS), 0.0)

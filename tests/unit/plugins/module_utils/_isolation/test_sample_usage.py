@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A clock that the test moves."""
+    """Return a clock that the test moves."""
     now = [0]
     monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
     return now

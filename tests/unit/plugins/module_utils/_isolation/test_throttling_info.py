@@ -47,7 +47,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.throttled import (
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """In memory where that is possible."""
+    """Yield a root directory, in memory where that is possible."""
     with tempfile.TemporaryDirectory() as directory:
         yield Path(directory)
 

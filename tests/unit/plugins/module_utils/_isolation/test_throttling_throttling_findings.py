@@ -208,7 +208,7 @@ def test_a_limit_that_is_gone_has_still_throttled() -> None:
 
 
 def node_of(pods: int, outer: str, inner: str, mixed: int = 0) -> tuple[list[Watched], dict[str, int]]:
-    """Pods of one container with a request of one CPU; the first `mixed` of them have weights as given."""
+    """Return pods of one container with a request of one CPU; the first `mixed` of them have weights as given."""
     formula = {"old": old_weight, "new": new_weight}
     watched, weights = [], {}
     for number in range(pods):

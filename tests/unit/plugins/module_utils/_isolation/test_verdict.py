@@ -32,7 +32,7 @@ def account(parts: Mapping[Runner, float] | None = None, **more: float) -> Accou
 
 
 def judged(*found: Account, threshold: float = 0.01, **more: Any) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """Of CPUs 1, 2, ..."""
+    """Return the row of the container on CPUs 1, 2, ... with these accounts, and the findings."""
     (row,), findings = rows([EXCLUSIVE], dict(enumerate(found, 1)), sample(**more), threshold)
     return row, findings
 

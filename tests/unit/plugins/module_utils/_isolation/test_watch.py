@@ -31,7 +31,7 @@ def burn(seconds: float) -> None:
 
 
 def of_this_process(watch: TaskWatch) -> float:
-    """Its share of one CPU."""
+    """Return its share of one CPU."""
     return sum(sum(task.shares.values()) for task in watch.results() if task.pid == os.getpid())
 
 
@@ -158,7 +158,7 @@ def proc(tmp_path: Path) -> Proc:
 
 @pytest.fixture
 def sibling() -> int:
-    """Another task that the kernel has, which stands for a second thread."""
+    """Return another task that the kernel has, which stands for a second thread."""
     return os.getppid()
 
 

@@ -174,5 +174,6 @@ def changed(text: str, changes: Changes) -> str:
 
 
 def reference(text: str) -> Any:
-    """The values as other readers see them. JSON has tabs and numbers such as 1e+20, which PyYAML does not know."""
+    """Return the values as other readers see them. JSON has tabs and numbers such as 1e+20, which PyYAML does not
+    know."""
     return json.loads(text) if text.startswith("{") else pyyaml.safe_load(text)

@@ -55,7 +55,8 @@ CHANGES = st.dictionaries(PATHS, VALUES | st.just(REMOVE), max_size=5)
 
 
 def expected_values(values: dict[str, Any], changes: Changes) -> dict[str, Any] | None:
-    """What a person expects of changes of one or two levels; None where a path leads through a scalar or list."""
+    """Return what a person expects of changes of one or two levels; None where a path leads through a scalar or
+    list."""
     values = copy.deepcopy(values)
     for (top, *second), value in sorted(changes.items(), key=lambda change: change[0]):
         if not second and value is REMOVE:
@@ -77,7 +78,7 @@ def expected_values(values: dict[str, Any], changes: Changes) -> dict[str, Any] 
 
 
 def lines_of_others(text: str, changes: Changes) -> list[str]:
-    """The lines that belong to none of the changed top-level keys of a block-style file."""
+    """Return the lines that belong to none of the changed top-level keys of a block-style file."""
     lines, changing = [], False
     changed_keys = {path[0] for path in changes}
     for line in text.splitlines():

@@ -44,7 +44,7 @@ def file(text: str, name: str = "config.yaml") -> KubeletConfiguration:
 
 
 def effective(base: str | None, *drop_ins: str, flags: str = "") -> EffectiveConfiguration:
-    """The drop-ins are named 0.conf, 1.conf and so on."""
+    """Return the drop-ins are named 0.conf, 1.conf and so on."""
     return effective_configuration(
         None if base is None else file(base),
         [file(text, "%d.conf" % number) for number, text in enumerate(drop_ins)],
@@ -115,7 +115,7 @@ json_values = st.recursive(
 
 
 def naive_merge_patch(target: Any, patch: Any) -> Any:
-    """The RFC's pseudo code, word by word."""
+    """Return the RFC's pseudo code, word by word."""
     if isinstance(patch, dict):
         if not isinstance(target, dict):
             target = {}
@@ -207,7 +207,7 @@ FILES = st.fixed_dictionaries({}, optional=GIVEN)
 
 
 def with_nothing(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """A drop-in takes away what it has null for, also of a map."""
+    """Return a drop-in takes away what it has null for, also of a map."""
 
     def some_null(value: Any) -> st.SearchStrategy[Any]:
         if not isinstance(value, dict) or not value:

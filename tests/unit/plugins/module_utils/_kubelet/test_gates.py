@@ -60,7 +60,7 @@ def test_the_gates_of_a_configuration() -> None:
 
 
 def since(name: str, *without: str) -> int:
-    """From which minor version on a gate is in none of these stages."""
+    """Return from which minor version on a gate is in none of these stages."""
     return next((phase.since for phase in GATES[name].life.phases if phase.stage not in without), NEVER)
 
 

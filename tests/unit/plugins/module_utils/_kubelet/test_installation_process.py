@@ -30,7 +30,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support.directories import o
 
 
 def node(root: Path, *command_lines: str) -> Tree:
-    """A saved node with these processes, from id 100 on."""
+    """Return a saved node with these processes, from id 100 on."""
     for pid, line in enumerate(command_lines, 100):
         process = root / "proc" / str(pid)
         process.mkdir(parents=True)
@@ -71,7 +71,7 @@ def test_no_kubelet(tmp_path: Path, line: str) -> None:
 
 
 def titled(root: Path, title: bytes) -> Tree:
-    """A saved node with a process that has written this over its arguments."""
+    """Return a saved node with a process that has written this over its arguments."""
     tree = node(root, "/sbin/init", "k3s")
     (root / "proc/101/cmdline").write_bytes(title)
     return tree
@@ -170,7 +170,7 @@ NOBODY = 65534
 
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
-    """All see the processes of this machine, so of these tests only one runs at a time, whoever runs them."""
+    """Yield all see the processes of this machine, so of these tests only one runs at a time, whoever runs them."""
     with open(Path(tempfile.gettempdir()) / "kubenode-processes.lock", "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -178,7 +178,7 @@ def _alone() -> Iterator[None]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A program that is called kubelet, and waits."""
+    """Return a program that is called kubelet, and waits."""
     sleep = shutil.which("sleep")
     assert sleep is not None
     return Path(shutil.copy(sleep, tmp_path / "kubelet"))
@@ -237,7 +237,7 @@ class Live:
         return process.pid
 
     def search(self, pid: int) -> tuple[bool, str]:
-        """Whether this process is among the kubelets that count, and what is said of it."""
+        """Return whether this process is among the kubelets that count, and what is said of it."""
         kubelet, notes, _owners = search_kubelet(Tree("/"))
         told = [note for note in notes if str(pid) in note.replace(",", " ").replace(")", " ").split()]
         counts = (kubelet is not None and kubelet.pid == pid) or any("kubelets run" in note for note in told)
@@ -258,7 +258,7 @@ def live() -> Iterator[Live]:
 
 @pytest.fixture
 def open_program(program: Path) -> Path:
-    """The program, where any user may start it."""
+    """Return the program, where any user may start it."""
     program.chmod(0o755)
     open_to_all(program.parent)
     return program

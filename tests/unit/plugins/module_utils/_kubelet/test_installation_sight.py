@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.inst
 
 
 def why(root: Path, processes: Sequence[int], cgroups: Mapping[str, str]) -> str:
-    """Where these processes are seen, and these cgroups have those."""
+    """Return where these processes are seen, and these cgroups have those."""
     for pid in processes:
         (root / "proc" / str(pid)).mkdir(parents=True)
         (root / "proc" / str(pid) / "cmdline").touch()

@@ -22,7 +22,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.inst
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[tuple[Path, int]]:
-    """A program that runs, and its process."""
+    """Yield a program that runs, and its process."""
     path = tmp_path / "kubelet"
     shutil.copy(str(shutil.which("sleep")), path)
     path.chmod(0o755)
@@ -91,7 +91,8 @@ def test_nobody_to_ask(program: tuple[Path, int]) -> None:
 
 @pytest.fixture
 def unseen(program: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, int]:
-    """The same where the link to the program cannot be read, as without the capability SYS_PTRACE; it is a service."""
+    """Return the same where the link to the program cannot be read, as without the capability SYS_PTRACE; it is a
+    service."""
 
     def trusted_program(_pid: int) -> str:
         raise PermissionError

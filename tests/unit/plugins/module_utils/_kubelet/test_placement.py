@@ -114,7 +114,7 @@ OPTION = {"cpu_manager_policy": "static", "cpu_manager_policy_options": {"full-p
 
 
 def written(tmp_path: Path, name: str, *steps: Mapping[str, Any]) -> str:
-    """The last file after these changes."""
+    """Return the last file after these changes."""
     kubelet = KUBELETS[name]
     root = write_node(tmp_path / "node", kubelet)
     for wanted in steps:

@@ -36,12 +36,12 @@ from ansible_collections.kubenode.cpu_manager.tests.unit.plugins.module_utils._k
 
 
 def config(text: str = "", name: str = "1s4c2t", minor: int = 36, **settings: Any) -> CPUManagerConfig:
-    """With these settings; `text` is what the file has beside them."""
+    """Return the CPU manager's configuration with these settings; `text` is what the file has beside them."""
     return manager_config(_configuration(text, settings), machine(name, minor))
 
 
 def _configuration(text: str, settings: Mapping[str, Any]) -> Configuration:
-    """What the file becomes, without what goes with the settings."""
+    """Return what the file becomes, without what goes with the settings."""
     before = file(text)
     return before.with_changes(changes(settings, found_settings(before, settings)))
 

@@ -96,7 +96,7 @@ def test_the_unit_of_the_kubelets_own_name_comes_first_and_one_that_can_be_read(
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A node of no known distribution, whose kubelet is down."""
+    """Return a node of no known distribution, whose kubelet is down."""
     write_machine(tmp_path, "1s4c2t")
     write(tmp_path, UNIT, b"[Service]\nExecStart=/opt/bin/kubelet $ARGS\n")
     write(tmp_path, UNIT + ".d/10-args.conf", b'[Service]\nEnvironment="ARGS=--config=/opt/kubelet.yaml"\n')

@@ -53,7 +53,7 @@ class WithoutAliases(pyyaml.SafeDumper):
 
 @st.composite
 def repeated(draw: st.DrawFn) -> Any:
-    """A value in which some collections are there several times, so that PyYAML writes anchors and aliases."""
+    """Return a value in which some collections are there several times, so that PyYAML writes anchors and aliases."""
     members = draw(st.lists(collections_of(LINES | NUMBERS | st.booleans()), min_size=1, max_size=3))
     for _more in range(draw(st.integers(1, 4))):
         some = draw(st.lists(st.sampled_from(members), min_size=1, max_size=4))
@@ -63,7 +63,7 @@ def repeated(draw: st.DrawFn) -> Any:
 
 @st.composite
 def merging(draw: st.DrawFn) -> str:
-    """Mappings with anchors, and mappings that merge them, in block or flow style."""
+    """Draw a text of mappings with anchors, and mappings that merge them, in block or flow style."""
     keys = st.sampled_from(["a", "b", "c", "d", "'e'"])
     mappings = st.dictionaries(keys, st.integers(0, 9), max_size=3)
     lines = []

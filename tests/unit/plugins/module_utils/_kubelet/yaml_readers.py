@@ -56,7 +56,7 @@ Libyaml.add_constructor("tag:yaml.org,2002:str", Libyaml.scalar)
 
 
 def by_libyaml(text: str) -> Any:
-    """The first document."""
+    """Return the first document."""
     # Without what Python's codec does with it.
     return with_text_keys(next(pyyaml.load_all(text.lstrip("\ufeff"), Libyaml), None))
 
@@ -69,7 +69,7 @@ def with_text_keys(value: Any) -> Any:
 
 
 def has_name_twice(text: str) -> bool:
-    """Whether an anchor has the name of another: Python's binding of libyaml refuses that."""
+    """Return whether an anchor has the name of another: Python's binding of libyaml refuses that."""
     names = [text[anchor.start : anchor.name_end] for anchor in anchors(text)]
     return len(set(names)) < len(names)
 
@@ -82,7 +82,7 @@ DECODER = re.compile("^unsupported|invalid map key|contains itself|^json|aliasin
 
 
 def assert_reads_as_libyaml(text: str) -> None:
-    """The same value or, where the kubelet refuses the text, no value."""
+    """Check that libyaml reads the same value or, where the kubelet refuses the text, no value."""
     try:
         value = load(text)
     except YAMLError as error:
@@ -96,7 +96,7 @@ def assert_reads_as_libyaml(text: str) -> None:
 
 
 def assert_reads_as_whole_reader(text: str) -> None:
-    """What the small reader takes, the whole one reads alike, and at the same places."""
+    """Check that what the small reader takes, the whole one reads alike, and at the same places."""
     try:
         node = read(text)
     except YAMLError:

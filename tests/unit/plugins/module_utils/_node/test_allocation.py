@@ -104,7 +104,8 @@ def test_a_thread_whose_sibling_is_reserved_is_stranded_with_whole_cores_only() 
 
 @st.composite
 def partly_given(draw: st.DrawFn) -> tuple[Topology, str, State]:
-    """A machine, its reserved CPUs, and a container that has CPUs from the time before an option, mostly no cores."""
+    """Return a machine, its reserved CPUs, and a container that has CPUs from the time before an option, mostly no
+    cores."""
     topology = draw(shapes()).topology()
     online = list(topology.online)
     reserved = set(draw(st.lists(st.sampled_from(online), min_size=1, max_size=3)))

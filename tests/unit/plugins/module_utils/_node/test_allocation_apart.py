@@ -31,14 +31,15 @@ DISTRIBUTED: dict[str, Any] = {"cpu_manager_policy_options": {"distribute-cpus-a
 
 
 def ask(*manifests: Any, **wanted: Any) -> Any:
-    """Node 0 has 8 GiB and 6 CPUs for pods, node 1 has 9 GiB and 8 CPUs; each has two devices."""
+    """Plan allocations where node 0 has 8 GiB and 6 CPUs for pods, and node 1 has 9 GiB and 8 CPUs; each has two
+    devices."""
     question = asked(manifests, Left(others=OtherManagers(NODES, devices=DEVICES)), **{**MEMORY, **wanted})
     values = {**question.configuration.values, "featureGates": {"CPUManagerPolicyAlphaOptions": True}}
     return plan_allocations(question._replace(configuration=Configuration(values, question.configuration.source)))
 
 
 def apart(plan: Any) -> list[str]:
-    """Which containers are named."""
+    """Return which containers are named."""
     return [
         note[len(BEGINNING) : note.index("; the static policy")] for note in plan["notes"] if note.startswith(BEGINNING)
     ]

@@ -39,7 +39,7 @@ SHARED, OWN = ("shared", None, None), ("1", None, None)
 
 
 def whole(cpu: str = "2", memory: str = "256Mi", **containers: Any) -> dict[str, Any]:
-    """A pod with resources of its own, and these limits of its containers."""
+    """Return a pod with resources of its own, and these limits of its containers."""
     rows = [{"name": name, "resources": {"limits": limits}} for name, limits in containers.items()]
     limits = {"cpu": cpu, "memory": memory}
     return {"metadata": {"name": "whole"}, "spec": {"resources": {"limits": limits}, "containers": rows}}

@@ -68,7 +68,7 @@ def ask(
 
 
 def limits(plan: Any) -> list[str]:
-    """What the plan says of its limits; nothing where it is exact."""
+    """Return what the plan says of its limits; nothing where it is exact."""
     found = [note for note in plan["notes"] if note.startswith("not exact")]
     assert plan["exact"] is not bool(found)
     return found

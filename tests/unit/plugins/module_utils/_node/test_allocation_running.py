@@ -84,7 +84,7 @@ def ask(manifests: Sequence[Any], left: Left = EMPTY, **wanted: Any) -> Any:
 
 
 def has(plan: Any) -> dict[str, Any]:
-    """{pod: (its CPUs, the NUMA nodes of its memory, and of its devices), or why it is refused}."""
+    """Return {pod: (its CPUs, the NUMA nodes of its memory, and of its devices), or why it is refused}."""
     found: dict[str, Any] = {
         row["pod"]: [row["cpus"] if row["exclusive"] else "shared", None, None] for row in plan["containers"]
     }
@@ -99,7 +99,7 @@ def has(plan: Any) -> dict[str, Any]:
 
 
 def checkpoint(default: str, **entries: str) -> Left:
-    """uid-NAME has these CPUs."""
+    """Return what a kubelet has left where uid-NAME has these CPUs."""
     given_out = {"uid-" + name: {"c": CPUSet.parse(cpus)} for name, cpus in entries.items()}
     return Left(write_checkpoint("static", State(CPUSet.parse(default), given_out)))
 
@@ -183,7 +183,7 @@ PODS = st.lists(
 
 
 def left_by(plan: Any) -> Left:
-    """The files that the kubelet has written once it has carried this plan out."""
+    """Return the files that the kubelet has written once it has carried this plan out."""
     cpus = {row["pod"]: row["cpus"] for row in plan["containers"] if row["exclusive"]}
     left = checkpoint(plan["shared_pool"], **cpus)
     memory = StaticMemory(MemoryConfig("Static", {0: {"memory": GIB}}, 36, machine=NODES))

@@ -45,7 +45,8 @@ def counted(count: int, *nodes: int) -> dict[str, Any]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """Three GPUs, the audio of one, a bridge of another vendor, and a GPU of which the firmware says no NUMA node."""
+    """Return three GPUs, the audio of one, a bridge of another vendor, and a GPU of which the firmware says no NUMA
+    node."""
     for name, vendor, class_, node in (
         ("0000:25:00.0", "0x10de", "0x030200", "0"),
         ("0000:25:00.1", "0x10de", "0x040300", "0"),

@@ -32,7 +32,7 @@ ACTIVE, PROFILE = "etc/tuned/active_profile", "etc/tuned/rt/tuned.conf"
 
 
 def look(root: Path, files: dict[str, str]) -> Observed:
-    """What runs on the node with these files: a container in the shared pool."""
+    """Return what runs on the node with these files: a container in the shared pool."""
     write_containers(
         root, [Listed("bbbbbbbb-2222-4222-8222-222222222222", "Burstable", "shop/web-0", "app", "")], "0-7", "0"
     )

@@ -213,7 +213,7 @@ ONLY_V2 = "the kubelet 1.%d reads of this file, of format v4, only the format v2
 
 
 def newer(state: State, **members: Any) -> bytes:
-    """A checkpoint of format 4 that has more in its text, as a kubelet after 1.37 may write it."""
+    """Return a checkpoint of format 4 that has more in its text, as a kubelet after 1.37 may write it."""
     found = Format4()
     found.fill("static", state)
     found.others = list(members.items())

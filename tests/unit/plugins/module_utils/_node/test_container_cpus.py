@@ -144,7 +144,7 @@ OWN, SANDBOX = "a" * 64, "d" * 64
 def make_node(
     root: Path, style: saved.Style, driver: str = saved.CGROUPFS, runtime: str = "containerd", below: str = ""
 ) -> str:
-    """A saved node with a container and its sandbox; give the container's cgroup."""
+    """Return a saved node with a container and its sandbox; give the container's cgroup."""
     pod = "/".join(filter(None, (below, saved.pod_path(driver, "uid-db", "Burstable"))))
     own = saved.container_files(driver, runtime, pod, OWN, "2-3")
     kubepods = {

@@ -37,7 +37,7 @@ MEMS = cpus("0")
 
 
 def cgroups(version: int, sets: Mapping[str, str], partition: str = "") -> dict[str, Cgroup]:
-    """Cgroups with these CPUs, which they have processes in, and what the kernel makes of them."""
+    """Return cgroups with these CPUs, which they have processes in, and what the kernel makes of them."""
     found = {"": Cgroup("", ONLINE if version == 1 else None, ONLINE, MEMS, MEMS, True, True)}
     for path in sorted(sets):
         own, above = cpus(sets[path]), found[parent_of(path)].effective_cpus

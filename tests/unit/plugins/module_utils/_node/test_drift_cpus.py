@@ -92,7 +92,7 @@ OWN = "a" * 64
 
 
 def observed(root: Path, cpus: str) -> Observed:
-    """A node whose one container has these CPUs."""
+    """Return a node whose one container has these CPUs."""
     pod = saved.pod_path(saved.SYSTEMD, "uid-a", "Guaranteed")
     files = saved.container_files(saved.SYSTEMD, "containerd", pod, OWN, cpus)
     whole = saved.Files("0-7", "0")

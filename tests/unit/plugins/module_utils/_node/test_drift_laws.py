@@ -58,7 +58,7 @@ class Node:
         return found
 
     def act(self, action: str) -> None:
-        """What the role does for one of the report's actions."""
+        """Do what the role does for one of the report's actions."""
         if action == "reset_checkpoint":
             self.checkpoint = None
         elif action == "repair_checkpoint":

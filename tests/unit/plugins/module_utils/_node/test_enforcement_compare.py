@@ -48,7 +48,8 @@ def observed(
     containers: Sequence[Running] = CONTAINERS,
     affinities: Mapping[str, str] | None = None,
 ) -> Observed:
-    """A node with these cgroups, as its kernel makes them effective; those outside of kubepods are the host's."""
+    """Return a node with these cgroups, as its kernel makes them effective; those outside of kubepods are the
+    host's."""
     effective = {"": ONLINE}
     for path in sorted(sets):
         own, above = cpus(sets[path]), effective[parent_of(path)]

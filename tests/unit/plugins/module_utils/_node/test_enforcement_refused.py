@@ -45,7 +45,7 @@ class Report(NamedTuple):
 
 
 def look(root: Path, cgroups: Mapping[str, Files], style: Style, fence: str = "") -> Report:
-    """The report and a pass in check mode, with these cgroups beside those that the node has."""
+    """Return the report and a pass in check mode, with these cgroups beside those that the node has."""
     write_cgroups(root, style, cgroups)
     if fence:
         (root / "var/lib/kubelet/config.yaml").write_text(FENCED % fence)
@@ -59,7 +59,7 @@ def look(root: Path, cgroups: Mapping[str, Files], style: Style, fence: str = ""
 
 
 def narrow(path: str, style: Style, cpus: str, own: str) -> dict[str, Files]:
-    """The cgroups of a kubelet whose root is narrow, and of a container that has fewer CPUs than it is given."""
+    """Return the cgroups of a kubelet whose root is narrow, and of a container that has fewer CPUs than it is given."""
     pod = "%s/kubepods/burstable/poduid-web" % path
     above = dict.fromkeys((path, path + "/kubepods", path + "/kubepods/burstable", pod), Files("", ""))
     if style is V1:

@@ -27,7 +27,8 @@ __all__ = ["asked"]
 
 
 def write_groups(asked: Asked, cells: list[int]) -> None:
-    """A pod has memory of both nodes as a group, and one of node 0 alone. cells: what the file says of node 0."""
+    """Write a state in which one pod has memory of both nodes as a group, and another one of node 0 alone. cells:
+    what the file says of node 0."""
     nodes = {node: {"memory": NODE_MEMORY * 1024} for node in (0, 1)}
     manager = StaticMemory(MemoryConfig("Static", {0: {"memory": GIB}}, 34, machine=nodes))
     for uid, group, size in (("uid-a", [0, 1], 4 * GIB), ("uid-b", [0], GIB)):

@@ -65,7 +65,7 @@ def test_a_configuration_that_is_missing(root: Path) -> None:
 
 
 def run(root: Path, *arguments: str) -> Node:
-    """A node whose kubelet was started with these."""
+    """Return a node whose kubelet was started with these."""
     write(root, "proc/7/cmdline", "".join(word + "\0" for word in ("/usr/bin/kubelet", *arguments)).encode())
     return Node(Tree(str(root)))
 

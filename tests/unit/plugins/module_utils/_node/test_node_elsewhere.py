@@ -40,7 +40,7 @@ SYSTEMS = {
 def snippet(
     root: Path, distribution: Distribution, minor: int, wanted: Mapping[str, Any], **found: Any
 ) -> tuple[str, dict[str, Any]]:
-    """What is shown for a node, as text and as the fields that it gives."""
+    """Return what is shown for a node, as text and as the fields that it gives."""
     for path in marks_of(distribution)[:1]:
         write(root, path[1:], b"")
     if distribution.os_id:
@@ -54,7 +54,7 @@ def snippet(
 
 
 def gates_in(given: Any) -> dict[str, bool]:
-    """The feature gates, wherever the document of a system has them."""
+    """Return the feature gates, wherever the document of a system has them."""
     if not isinstance(given, dict):
         return {}
     if "kubelet_feature_gates" in given:

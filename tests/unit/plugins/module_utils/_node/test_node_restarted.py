@@ -32,7 +32,7 @@ K3S_DIRECTORY = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
 
 
 def make_node(root: Path, arguments: tuple[str, ...], files: dict[str, float], stat: str | None = None) -> Node:
-    """A node whose kubelet runs, with files of these times of change."""
+    """Return a node whose kubelet runs, with files of these times of change."""
     process = root / "proc" / str(PID)
     process.mkdir(parents=True)
     (process / "cmdline").write_bytes(b"".join(argument.encode() + b"\0" for argument in arguments))

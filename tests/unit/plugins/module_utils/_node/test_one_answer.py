@@ -83,7 +83,7 @@ ANSWERS = how_many("ANSWERS", 50, 1000)
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Tree]:
-    """The files of each machine."""
+    """Return the files of each machine."""
     trees = {}
     for name in MACHINES:
         root = tmp_path_factory.mktemp("machine")
@@ -97,7 +97,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Tree]:
 
 
 def config_of(prediction: Prediction) -> CPUManagerConfig | None:
-    """What the CPU manager starts with; None where that is not certain, or nothing that anybody can want."""
+    """Return what the CPU manager starts with; None where that is not certain, or nothing that anybody can want."""
     try:
         return needed_config(prediction)
     except RefusedError:
@@ -115,7 +115,7 @@ def subjects(answer: Mapping[str, Any]) -> list[str]:
 
 
 def is_readable(node: Node) -> bool:
-    """Whether the settings can be read and compared."""
+    """Return whether the settings can be read and compared."""
     try:
         found_settings(node.needed_configuration())
     except ConfigurationError:
@@ -124,7 +124,7 @@ def is_readable(node: Node) -> bool:
 
 
 def check_found(node: Node, case: Case) -> None:
-    """What is said of the node as it is."""
+    """Check that all answers say the same of the node as it is."""
     prediction = predict_configuration(node)
     whole = predict_start(node)
     told = start_report(node, {})
@@ -180,12 +180,12 @@ def check_found(node: Node, case: Case) -> None:
 
 
 def is_doubtful(prediction: Prediction) -> bool:
-    """Whether it is not known that the kubelet has a flag that is given, or how it merges the drop-ins."""
+    """Return whether it is not known that the kubelet has a flag that is given, or how it merges the drop-ins."""
     return any(doubt.where.startswith("--") or doubt.where == dirname(DROP_IN) for doubt in prediction.unknown)
 
 
 def check_values(node: Node, case: Case, prediction: Prediction) -> None:
-    """What is said of the values that the files and flags have together."""
+    """Check that the same is said of the values that the files and flags have together."""
     configuration = node.needed_configuration()
     found = predict_values(configuration.values, node.machine(), CONFIG)
     if case.flags or case.drop_in is not None:
@@ -202,7 +202,7 @@ def check_values(node: Node, case: Case, prediction: Prediction) -> None:
 
 
 def outcome(call: Any, *arguments: Any) -> Any:
-    """What a call answers, or with what it is refused."""
+    """Return what a call answers, or with what it is refused."""
     try:
         return call(*arguments)
     except CPUManagerError as error:
@@ -210,7 +210,7 @@ def outcome(call: Any, *arguments: Any) -> Any:
 
 
 def check_wanted(node: Node, wanted: Mapping[str, Any]) -> None:
-    """What is said of the node with what is wanted."""
+    """Check that all answers say the same of the node with what is wanted."""
     planned = predict_configuration(node, wanted)
     assert start_report(node, wanted)["starts"] == predict_start(node, wanted).starts
     if node.found()[0] is None:

@@ -44,7 +44,7 @@ CACHE = "var/lib/nri-resource-policy/cache"
 
 
 def node(root: Path, files: dict[str, str], *command_lines: str) -> Node:
-    """A saved node with these files, and these processes from id 100 on."""
+    """Return a saved node with these files, and these processes from id 100 on."""
     for pid, line in enumerate(command_lines, 100):
         files = {**files, "proc/%d/cmdline" % pid: "".join(word + "\0" for word in line.split())}
     for path, text in files.items():
@@ -128,7 +128,8 @@ Start = Callable[..., int]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a program, a copy of sleep, by its name; gives its process id. It ends with the test."""
+    """Yield a function that starts a program, a copy of sleep, by its name, and returns its process id. It ends with
+    the test."""
     started: list[subprocess.Popen[bytes]] = []
     found: list[int] = []
     open_to_all(tmp_path)

@@ -67,7 +67,7 @@ class Saved:
         write(root, "/var/lib/kubelet/config.yaml", HEADER + CONFIGURATION)
 
     def of_37(self, checkpoint: str) -> None:
-        """The file as 1.37 and later ones write it."""
+        """Write the file as 1.37 and later ones write it."""
         state = decode_checkpoint(checkpoint.encode()).state()
         write(self.root, CHECKPOINT, write_checkpoint("static", state, Format4))
 

@@ -43,7 +43,7 @@ def said(root: Path) -> dict[str, Any]:
 
 
 def asks(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """{pod: {container: (its requests, its limits)}}, of app containers."""
+    """Return {pod: {container: (its requests, its limits)}}, of app containers."""
     return {
         "%(namespace)s/%(name)s" % pod["metadata"]: {
             row["name"]: (row["resources"]["requests"], row["resources"]["limits"])

@@ -59,7 +59,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def pod(name: str, cpu: str = "2", memory: str = "1Gi", *, spec: Mapping[str, Any] = NOTHING, **limits: str) -> Any:
-    """gpu, nic and pages are short for the names of these resources."""
+    """Return the manifest of a pod; gpu, nic and pages are short for the names of these resources."""
     named = {{"gpu": GPU, "pages": PAGES, "nic": "vendor.com/nic"}[key]: value for key, value in limits.items()}
     container = {"name": "c", "resources": {"limits": {"cpu": cpu, "memory": memory, **named}}}
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
@@ -167,7 +167,7 @@ def test_without_the_policy_static_huge_pages_are_counted() -> None:
 
 
 def memory_state(**owned: Any) -> bytes:
-    """What a kubelet has written that gave containers of pods so many MiB of a node: pod=(MiB, node)."""
+    """Return what a kubelet has written that gave containers of pods so many MiB of a node: pod=(MiB, node)."""
     config = MemoryConfig("Static", RESERVED, 36, machine=NODES)
     manager = StaticMemory(config)
     for uid, (size, node) in owned.items():

@@ -49,7 +49,7 @@ def started(question: Question) -> list[Fate]:
 
 
 def fates(manifests: Sequence[Any], left: Left, **wanted: Any) -> dict[str, tuple[str, str]]:
-    """{pod: (its fate, the kubelet's reason)}."""
+    """Return {pod: (its fate, the kubelet's reason)}."""
     return {fate.pod: (fate.fate, fate.reason) for fate in started(asked(manifests, left, **wanted))}
 
 
@@ -88,7 +88,7 @@ def with_init(manifest: Any, memory: str = "6Gi", cpu: str = "2", **more: Any) -
 
 
 def with_memory(left: Left, **nodes: int) -> Left:
-    """Container c of each has 6 GiB of this node."""
+    """Return the same, but container c of each pod has 6 GiB of this node."""
     memory = StaticMemory(MemoryConfig("Static", {0: {"memory": GIB}}, 36, machine=NODES))
     for name, node in nodes.items():
         block = {"numaAffinity": [node], "type": "memory", "size": 6 * GIB}
@@ -98,7 +98,7 @@ def with_memory(left: Left, **nodes: int) -> Left:
 
 
 def initialized(*names: str) -> Left:
-    """Pods of which the init container has had two of the four CPUs."""
+    """Return pods of which the init container has had two of the four CPUs."""
     entries = {
         "uid-" + name: {"init": CPUSet.parse(init), "c": CPUSet.parse(own)}
         for name, init, own in (("a", "1,9", "1-2,9-10"), ("b", "4,12", "4-5,12-13"))
@@ -161,7 +161,7 @@ def test_a_resize_that_the_checkpoint_does_not_have_is_refused_where_cpus_are_al
 
 
 def with_devices(left: Left, **containers: str) -> Left:
-    """This container of each has a device."""
+    """Return the same with a device for this container of the pod."""
     name, container = next(iter(containers.items()))
     content = device_state({GPU: ["x", "y"]}, ("uid-" + name, {"1": ["x"]}), container=container)
     return left._replace(others=OtherManagers(device_state=content))
@@ -197,7 +197,7 @@ def test_of_a_pod_with_devices_it_is_said_that_a_boot_loses_it(minor: int) -> No
 
 
 def pod_set(containers: Mapping[str, str], cpus: str = "1-2,9-10") -> Question:
-    """A pod that has these CPUs on a node with the gate; its containers have these."""
+    """Return a pod that has these CPUs on a node with the gate; its containers have these."""
     state = State(
         CPUSet.parse("0-15") - CPUSet.parse(cpus),
         {"uid-a": {name: CPUSet.parse(own) for name, own in containers.items()}},
@@ -239,7 +239,7 @@ def test_cpus_of_a_pod_as_a_whole_are_not_looked_for(
 
 
 def of_37(question: Question) -> bytes:
-    """The file as 1.37 and later ones write it."""
+    """Return the file as 1.37 and later ones write it."""
     assert question.checkpoint is not None
     return write_checkpoint("static", decode_checkpoint(question.checkpoint).state(), Format4)
 

@@ -37,12 +37,12 @@ CHECKPOINT = "var/lib/kubelet/cpu_manager_state"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Empty: each test has its own machine."""
+    """Return an empty root: each test has its own machine."""
     return tmp_path
 
 
 def refusal(root: Path, minor: int = 33) -> dict[str, Any] | None:
-    """The finding for which the kubelet would not start."""
+    """Return the finding for which the kubelet would not start."""
     found = start_report(node(root, minor), {})["findings"]
     return next((finding for finding in found if finding["fatal"]), None)
 
@@ -116,7 +116,7 @@ FILE = "var/lib/kubelet/memory_manager_state"
 
 
 def write_memory(root: Path, *totals: int, pages: int = 0) -> None:
-    """Two NUMA nodes with these bytes of memory, and huge pages of 2 MiB in the first."""
+    """Write two NUMA nodes with these bytes of memory, and huge pages of 2 MiB in the first."""
     write_machine(root, "2s1n4c")
     write(root, CONFIG, MEMORY)
     for number, total in enumerate(totals):

@@ -26,7 +26,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHE
 
 
 def told(root: Path, minor: int = 33) -> tuple[bool | None, list[dict[str, Any]]]:
-    """Whether the kubelet starts, and what is found."""
+    """Return whether the kubelet starts, and what is found."""
     answer = start_report(node(root, minor), {})
     return answer["starts"], answer["findings"]
 
@@ -218,7 +218,7 @@ def test_what_adds_takes_nothing_away(root: Path) -> None:
 
 
 def of_flags(root: Path, minor: int, flags: str, values: str = "") -> tuple[bool | None, list[str]]:
-    """Whether a kubelet with these flags starts, and what it refuses."""
+    """Return whether a kubelet with these flags starts, and what it refuses."""
     write(root, CONFIG, HEADER + values)
     unit = "[Service]\nExecStart=/usr/bin/kubelet --config=/%s %s\n" % (CONFIG, flags)
     write(root, "etc/systemd/system/kubelet.service", unit)

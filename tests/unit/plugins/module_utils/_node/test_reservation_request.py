@@ -28,7 +28,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.values import TWO
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """With the network devices eth0 and eth1 on NUMA nodes 0 and 1, and three that are nowhere."""
+    """Return a root with the network devices eth0 and eth1 on NUMA nodes 0 and 1, and three that are nowhere."""
     for name, numa_node in (("eth0", "0\n"), ("eth1", "1\n"), ("virtio", "-1\n"), ("broken", ""), ("lo", None)):
         device = tmp_path / "sys/class/net" / name
         device.mkdir(parents=True)

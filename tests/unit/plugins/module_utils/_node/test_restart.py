@@ -47,7 +47,7 @@ class Asked:
         self.run({"a": "1-2,9-10", "b": "4-5,12-13"})
 
     def run(self, own: dict[str, str], configuration: str = "", policy: str = "static", **init: str) -> None:
-        """init: of an init container that has ended."""
+        """Write the files of the node. init: the CPUs of init containers that have ended."""
         write(self.root, "/var/lib/kubelet/config.yaml", HEADER + STATIC + configuration)
         entries = {"uid-" + name: {"app": cpus(assigned)} for name, assigned in own.items() if assigned}
         for name, assigned in init.items():
@@ -81,7 +81,7 @@ class Asked:
         return answer
 
     def next_start(self) -> Any:
-        """What is said of the next start; empty for nothing."""
+        """Return what is said of the next start; empty for nothing."""
         drift = self.ask("drift_info")
         return next((note for check, note in zip(drift["note_checks"], drift["notes"]) if check == LOST), "")
 
@@ -100,7 +100,7 @@ def kinds(answer: Any) -> list[str]:
 
 
 def forgetting(asked: Asked) -> None:
-    """The init containers have ended, and their memory is forgotten."""
+    """Write the files of a node on which the init containers have ended and their memory is forgotten."""
     asked.run(
         {"a": "1-2,9-10", "b": "4-5,12-13"}, MEMORY + "topologyManagerPolicy: single-numa-node\n", a="1,9", b="4,12"
     )

@@ -55,7 +55,7 @@ ANSWERS += [
 
 
 def members(archive: bytes) -> dict[str, bytes]:
-    """The contents of its files, and of the copies of files in journals."""
+    """Return the contents of its files, and of the copies of files in journals."""
     found = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         for member in opened:

@@ -48,7 +48,7 @@ def write(root: Path, path: str, text: str) -> Path:
 
 
 def node(root: Path, *arguments: str, minor: int = 36) -> Node:
-    """A node whose kubelet was started with these, if there are any."""
+    """Return a node whose kubelet was started with these, if there are any."""
     return Node(Tree(str(root)), minor=minor, command_line=("/usr/bin/kubelet", *arguments) if arguments else ())
 
 

@@ -31,7 +31,7 @@ def node_with(root: Path, text: str) -> Node:
 
 
 def mistake(node: Node) -> None:
-    """All that is predicted to be refused of this node is none."""
+    """Have the node take all that is predicted to be refused of it for a mistake."""
     findings = predict_configuration(node).findings
     node.mistaken = frozenset((finding.where, finding.text) for finding in findings if finding.fatal)
     assert node.mistaken

@@ -46,7 +46,7 @@ def node(root: Path) -> Node:
 
 
 def change(root: Path, before: str, **wanted: Any) -> CPUManagerConfig:
-    """What the CPU manager starts with when this is changed."""
+    """Return what the CPU manager starts with when this is changed."""
     write(root, CONFIG, HEADER + before)
     return config_after(predicted_starts(node(root), wanted))
 

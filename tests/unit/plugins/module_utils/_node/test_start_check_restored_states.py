@@ -54,7 +54,7 @@ def configured(root: Path, **gates: bool) -> None:
 
 
 def found(root: Path, minor: int) -> dict[str, str]:
-    """{file: what the kubelet says of it}"""
+    """Return {file: what the kubelet says of it}"""
     told = start_report(node(root, minor), {})
     findings = [finding for finding in told["findings"] if finding["where"] in POWER_CUT]
     assert all(finding["cause"] and finding["remedy"] for finding in findings)

@@ -105,7 +105,7 @@ def test_a_pair_is_refused_by_name(pair: Pair) -> None:
 
 
 def signs_of(pair: Pair) -> Iterator[tuple[Sign, Sign]]:
-    """Two signs that can be on one node, one of each owner: neither has a file that the other has, too."""
+    """Yield two signs that can be on one node, one of each owner: neither has a file that the other has, too."""
     for first, second in product(SIGNS, SIGNS):
         # A kubelet has one directory.
         is_elsewhere = first.facts.kubelet_root != second.facts.kubelet_root and second.owner == KATALYST
@@ -114,7 +114,7 @@ def signs_of(pair: Pair) -> Iterator[tuple[Sign, Sign]]:
 
 
 def facts_of(first: Sign, second: Sign) -> Facts:
-    """What is known of a node with both."""
+    """Return what is known of a node with both."""
     facts = [first.facts, second.facts]
     return Facts(
         "".join(found.policy for found in facts),

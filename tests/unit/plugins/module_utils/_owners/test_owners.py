@@ -31,7 +31,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.owned import (
 
 
 def live(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    """The same files as those of the running machine."""
+    """Return the same files as those of the running machine."""
     monkeypatch.setattr(Tree, "live", property(lambda _tree: True))
     return tree
 

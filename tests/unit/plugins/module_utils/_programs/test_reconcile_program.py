@@ -33,7 +33,7 @@ UID, ID = "0f3f7f0a-90a4-4b39-8a3e-6a9a3fd2f1c4", "a" * 64
 
 
 def node(root: Path, cpus: str, above: str = "0-7") -> Path:
-    """A node of eight CPUs whose one container is to have 2-3 and has others; give its file of CPUs.
+    """Return a node of eight CPUs whose one container is to have 2-3 and has others; give its file of CPUs.
 
     above: what the cgroups above it have.
     """

@@ -115,7 +115,7 @@ def test_the_trouble_of_one_pod_is_not_that_of_the_next(tmp_path: Path) -> None:
 
 
 def owned(saved: Saved, root: Path) -> dict[str, tuple[str, bool, str]]:
-    """{file: by whom, exclusive, CPUs} of what a saved node publishes."""
+    """Return {file: by whom, exclusive, CPUs} of what a saved node publishes."""
     assert publish_node(Node(write_saved(saved, root), minor=saved.minor)) == []
     found = {}
     for path in sorted((root / PLACE).rglob("*.json")):

@@ -125,7 +125,8 @@ def test_crun_has_its_processes_in_a_cgroup_inside(tmp_path: Path) -> None:
 
 
 def hidden_node(root: Path, style: saved.Style, outer: str, inner: str) -> Path:
-    """A node whose container has these CPUs, and others in a cgroup of crun's name; the directory of its cgroup."""
+    """Return a node whose container has these CPUs, and others in a cgroup of crun's name; the directory of its
+    cgroup."""
     make_node(root, {SHARED: "0-3,6-7"}, style)
     pod = saved.pod_path(saved.SYSTEMD, "uid-db", "Guaranteed")
     cgroups = saved.container_files(saved.SYSTEMD, "containerd", pod, OWN, outer)
@@ -219,7 +220,7 @@ PLACES_OF = {
 
 
 def drift(root: Path) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
-    """What the report on this node says of containers and of the cgroups above them: {name: the wanted CPUs}."""
+    """Return what the report on this node says of containers and of the cgroups above them: {name: the wanted CPUs}."""
     observed, _notes = observe(Tree(str(root)), "")
     said = readable(node(root).checkpoint())
     assert observed is not None
@@ -231,7 +232,7 @@ def drift(root: Path) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
 
 
 def drift_of(answer: ReconcileResult) -> tuple[dict[str, CPUSet], dict[str, CPUSet]]:
-    """The same of what a pass has written."""
+    """Return the same of what a pass has written."""
     # Others that were right are written, too, where they no more are after a write above them.
     wrong = [row for row in answer.rows if row.effective != row.wanted]
     assert {row.result for row in wrong} <= {"written"}

@@ -21,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.troubles import CHE
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """A node with the static policy and one pod with exclusive CPUs."""
+    """Return a node with the static policy and one pod with exclusive CPUs."""
     write_machine(tmp_path, "1s4c2t")
     (tmp_path / "var/lib/kubelet").mkdir(parents=True)
     configure(tmp_path, STATIC)

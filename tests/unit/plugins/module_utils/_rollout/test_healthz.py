@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002, its name
-        """Nothing."""
+        """Log nothing."""
 
 
 class Server6(HTTPServer):

@@ -40,7 +40,7 @@ STATES = [CHECKPOINT, MEMORY_STATE]
 
 
 def save(tree: Tree) -> RolloutJournal:
-    """The journal of a change that saved what is there now."""
+    """Return the journal of a change that saved what is there now."""
     return RolloutJournal(CHANGING, save_files(tree, [CONFIG, *STATES]), {})
 
 
@@ -50,7 +50,7 @@ def write_state(tree: Tree, content: bytes) -> None:
 
 @pytest.fixture
 def journal(tree: Tree) -> RolloutJournal:
-    """The change of a node on which the pod uid-db has the CPUs 1 and 5."""
+    """Return the change of a node on which the pod uid-db has the CPUs 1 and 5."""
     write_state(tree, state(db="1,5"))
     return save(tree)
 

@@ -395,7 +395,7 @@ class Clock:
 
 
 def step(tree: Tree, clock: Clock, state: str, seconds: float = 0, run: str = "first", **given: Any) -> None:
-    """One step of a change, some seconds after the last."""
+    """Note one step of a change, some seconds after the last."""
     clock.now += seconds
     note(tree, JournalStep(state, run, **given))
 

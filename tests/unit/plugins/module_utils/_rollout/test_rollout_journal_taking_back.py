@@ -51,7 +51,7 @@ def back(
     path: str = CONFIG,
     overwrite: bool = False,
 ) -> FileBack:
-    """What becomes of a file that a change found and left so."""
+    """Return what becomes of a file that a change found and left so."""
     here = Path(tree.path(path))
     here.parent.mkdir(parents=True, exist_ok=True)
     here.unlink(missing_ok=True)

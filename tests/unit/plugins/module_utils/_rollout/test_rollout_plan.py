@@ -142,7 +142,7 @@ WANTED = {"memory_manager_policy": "Static"}
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
-    """It is a live one."""
+    """Return a live node."""
     write_machine(tmp_path, "1s4c2t")
     (tmp_path / "var/lib/kubelet").mkdir(parents=True)
     monkeypatch.setattr(Tree, "live", True)
@@ -151,7 +151,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 
 
 def says(monkeypatch: pytest.MonkeyPatch, starts: bool | None) -> list[Mapping[str, object]]:
-    """The kubelet says this of each start, and refuses nothing of what is predicted; the settings that it tries."""
+    """Return the kubelet says this of each start, and refuses nothing of what is predicted; the settings that it
+    tries."""
     asked: list[Mapping[str, object]] = []
 
     def try_start(

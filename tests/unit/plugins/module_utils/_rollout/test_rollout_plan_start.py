@@ -38,7 +38,8 @@ HERE = ChangeTerms()
 
 
 def starts(tree: Tree, change: PlannedChange) -> bool | None:
-    """Whether the node would start with what is planned, by the prediction of the node with these files alone."""
+    """Return whether the node would start with what is planned, by the prediction of the node with these files
+    alone."""
     assert change.start is not None
     node = Node(OverlaidTree(tree, change.start.files))
     written = planned_contents(node, change.start.wanted)

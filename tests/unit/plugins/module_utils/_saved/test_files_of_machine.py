@@ -90,7 +90,7 @@ FEW = [call for call in MODULES if call[0] in ("rollout_info", "kubelet_config")
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where archives are unpacked."""
+    """Return where archives are unpacked."""
     directory = tmp_path / "temporary"
     directory.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
@@ -126,7 +126,7 @@ class Recorder:
         return record
 
     def below(self, root: Path) -> set[str]:
-        """What of it is there, by the place below a root, past all links."""
+        """Return what of it is there, by the place below a root, past all links."""
         start = "%s/" % root
         found = set()
         for path in self.paths:
@@ -137,7 +137,7 @@ class Recorder:
 
 
 def ask(capsys: pytest.CaptureFixture[str], root: Path, module: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """What a module prints in check mode."""
+    """Return what a module prints in check mode."""
     arguments = {"root": str(root), "_ansible_check_mode": True, **parameters}
     with patch_module_args(arguments), pytest.raises(SystemExit):
         import_module(PACKAGE + module).main()
@@ -179,7 +179,8 @@ def without_root(answer: dict[str, Any], root: str) -> Any:
 
 
 def as_saved(answer: dict[str, Any]) -> dict[str, Any]:
-    """What housekeeping answers, without the lines of irqbalance's file that have nothing of CPUs: none is saved."""
+    """Return what housekeeping answers, without the lines of irqbalance's file that have nothing of CPUs: none is
+    saved."""
     for row in answer.get("changes", ()):
         if row["layer"] == "irqbalance":
             row.update({when: re.sub(r"^[0-9]+ bytes$", "bytes", row[when]) for when in ("before", "after")})
@@ -211,7 +212,7 @@ def test_the_modules_say_the_same(
 
 
 def kind(path: str) -> str:
-    """A path with the names of one machine taken out."""
+    """Return a path with the names of one machine taken out."""
     path = re.sub(r"(kubepods|system|user|init)[^/]*(/.*)?/(?=(cgroup|cpuset|memory)\.)", "", path)
     path = re.sub(r"hugepages-\d+kB", "hugepages", path)
     return re.sub(r"\d+", "N", path)

@@ -35,7 +35,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """The root of a node; a real kubelet's is in tests/cluster/test_without_ssh.py."""
+    """Return the root of a node; a real kubelet's is in tests/cluster/test_without_ssh.py."""
     write_machine(tmp_path / "node", "1s2c2t")
     write(tmp_path / "node", "/etc/hostname", "worker\n")
     return tmp_path / "node"
@@ -54,7 +54,7 @@ def test_it_does_without_ansible(program: Path) -> None:
 
 
 def imported_by(program: Path) -> set[str]:
-    """The modules of Python's library that it imports, also in functions."""
+    """Return the modules of Python's library that it imports, also in functions."""
     with zipfile.ZipFile(program) as archive:
         return {name for path in archive.namelist() if path != "__main__.py" for name in _imports(archive.read(path))}
 

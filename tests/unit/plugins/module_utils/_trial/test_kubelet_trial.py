@@ -26,7 +26,7 @@ TOLD = "tried by kubelet 1.36.3, 3.1 s"
 
 
 def planned_with(monkeypatch: pytest.MonkeyPatch, trial: Trial, is_needed: bool = False) -> dict[str, Any]:
-    """The plan of a node whose kubelet says this."""
+    """Return the plan of a node whose kubelet says this."""
     monkeypatch.setattr(kubelet_trial, "try_start", lambda *_given, **_more: trial)
     return with_trial(REPORT, NODE, {}, {}, is_needed)
 

@@ -77,7 +77,7 @@ class Started:
         return put_program(self.root, self.root.parent / "programs" / name, mode)
 
     def free(self, available: int, inactive: int = 0) -> None:
-        """The node has so many KiB of memory free."""
+        """Give the node so many KiB of free memory."""
         rows = {"MemTotal": 16 << 20, "MemFree": available, "MemAvailable": available, "Inactive(file)": inactive}
         path = self.root / "proc/meminfo"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Started:
         )
 
     def serve(self, command: str) -> None:
-        """The node's service runs this."""
+        """Have the node's service run this command."""
         unit = self.root / UNIT
         unit.parent.mkdir(parents=True, exist_ok=True)
         unit.write_text("[Service]\nExecStart=%s\n" % command, encoding="ascii")
@@ -314,7 +314,7 @@ def test_where_the_kernel_does_not_say_how_much_memory_is_free(started: Started)
 
 @pytest.fixture
 def running(started: Started, monkeypatch: pytest.MonkeyPatch) -> Started:
-    """A kubelet runs there."""
+    """Return a kubelet runs there."""
     (started.root / UNIT).unlink()
     process = started.root / "proc/7"
     process.mkdir(parents=True)

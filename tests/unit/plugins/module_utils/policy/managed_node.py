@@ -23,7 +23,7 @@ MINOR = 35
 
 
 def pod(uid: str, *cpus: float, init: float = 0) -> Pod:
-    """A Guaranteed pod with containers a, b, ... of so many CPUs, and perhaps an init container."""
+    """Return a Guaranteed pod with containers a, b, ... of so many CPUs, and perhaps an init container."""
 
     def container(name: str, kind: str, count: float) -> Container:
         resources = {"cpu": round(1000 * count), "memory": 1000}
@@ -47,7 +47,7 @@ def manager(
 
 
 def cpus(node: CPUManager, uid: str) -> dict[str, str]:
-    """What the containers of a pod have for themselves."""
+    """Return what the containers of a pod have for themselves."""
     return {name: str(CPUSet.from_mask(mask)) for name, mask in node.state.assignments.get(uid, {}).items()}
 
 

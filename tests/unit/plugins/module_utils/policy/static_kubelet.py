@@ -43,7 +43,7 @@ def machine(name: str) -> CPUTopology:
 
 
 def pod(containers: str, uid: str = "u1") -> Pod:
-    """`init:a=2 sidecar:b=1.5 c=4`: containers with their CPUs; app containers need not say so."""
+    """Return `init:a=2 sidecar:b=1.5 c=4`: containers with their CPUs; app containers need not say so."""
     found = []
     for text in containers.split():
         name, cpus = text.rsplit("=", 1)
@@ -62,7 +62,7 @@ class Kubelet:
         self.policy.start(self.state)
 
     def allocate(self, guest: Pod, container: str, affinity: int | None = None) -> str:
-        """The CPUs that it has then."""
+        """Return the CPUs that it has then."""
         self.policy.allocate(self.state, guest, container, affinity)
         return self.cpus(guest.uid, container)
 
@@ -80,7 +80,7 @@ class Kubelet:
         return str(CPUSet.from_mask(self.policy.reusable.get(uid, 0)))
 
     def refusal(self, guest: Pod, container: str, affinity: int | None = None) -> AllocationError:
-        """The error, after which nothing has changed."""
+        """Return the error, after which nothing has changed."""
         before = self.state.snapshot(), self.policy.reusable
         with pytest.raises(AllocationError) as caught:
             self.policy.allocate(self.state, guest, container, affinity)

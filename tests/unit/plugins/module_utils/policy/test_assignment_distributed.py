@@ -22,18 +22,18 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.topology.kube
 
 
 def rounded(number: float) -> float:
-    """To three decimals, half up."""
+    """Return a number rounded to three decimals, half up."""
     return math.floor(number * 1000 + 0.5) / 1000
 
 
 def deviation(numbers: Sequence[int]) -> float:
-    """The kubelet's: in floating point, the mean rounded too."""
+    """Return the kubelet's: in floating point, the mean rounded too."""
     mean = rounded(sum(numbers) / len(numbers))
     return rounded(math.sqrt(sum((number - mean) ** 2 for number in numbers) / len(numbers)))
 
 
 def first_most_even(free: Sequence[int], size: int, share: int) -> tuple[int, ...]:
-    """The positions of the first `size` nodes that give a share each and leave all nodes most even."""
+    """Return the positions of the first `size` nodes that give a share each and leave all nodes most even."""
     able = [position for position, number in enumerate(free) if number >= share]
     return min(
         combinations(able, size),

@@ -27,7 +27,7 @@ Row = Tuple[int, int, int, int, int]
 
 @st.composite
 def machines(draw: st.DrawFn) -> list[Row]:
-    """Equal cores, whose threads are neighbours or not, in any NUMA nodes and sockets, also across each other."""
+    """Draw equal cores, whose threads are neighbours or not, in any NUMA nodes and sockets, also across each other."""
     cores, threads = draw(st.integers(1, 12)), draw(st.integers(1, 4))
     neighbours = draw(st.booleans())
     sockets, nodes = draw(st.integers(1, 3)), draw(st.integers(1, 4))

@@ -46,13 +46,13 @@ FOUR = (0, 1, 2, 3)
 
 
 def devices(*nodes: str) -> list[Device]:
-    """The names of their NUMA nodes, "" for none: dev0, dev1, ..."""
+    """Return the names of their NUMA nodes, "" for none: dev0, dev1, ..."""
     masks = [sum(1 << int(node) for node in word) for word in nodes]
     return [Device("dev%02d" % number, mask) for number, mask in enumerate(masks)]
 
 
 def pod(uid: str, *counts: Any) -> Pod:
-    """Containers a, b, ... with so many devices; (count, kind) is no app container."""
+    """Return containers a, b, ... with so many devices; (count, kind) is no app container."""
     members = []
     for name, count in zip("abcd", counts):
         number, kind = count if isinstance(count, tuple) else (count, APP)
@@ -66,7 +66,7 @@ def affinity(text: str) -> Hint:
 
 
 def on_nodes(manager: DeviceManager, uid: str, container: str = "a") -> dict[str, int]:
-    """How many devices a container has of which NUMA nodes."""
+    """Return how many devices a container has of which NUMA nodes."""
     found: dict[str, int] = {}
     for name in manager.entries.get(uid, {}).get(container, {}).get(GPU, ()):
         key = "".join(map(str, iterate_bits(manager.devices[GPU][name])))

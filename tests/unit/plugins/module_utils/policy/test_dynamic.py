@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 
 def machine(choose: random.Random) -> DynamicRules:
-    """Up to 256 CPUs and 8 NUMA nodes, with any part of them reserved."""
+    """Return the rules for a machine of up to 256 CPUs and 8 NUMA nodes, with some CPUs reserved."""
     sockets, nodes, caches = choose.choice((1, 2)), choose.choice((1, 2, 4)), choose.choice((1, 2))
     threads = choose.choice((1, 2, 2))
     cores = choose.randint(1, 256 // (sockets * nodes * caches * threads))
@@ -92,7 +92,7 @@ def random_use(choose: random.Random, state: DynamicState) -> Use:
 
 
 def life(seed: int) -> Iterator[Step]:
-    """Containers come, go and work; some answer an announcement, some have their range changed."""
+    """Yield containers come, go and work; some answer an announcement, some have their range changed."""
     choose = random.Random(seed)
     rules = machine(choose)
     state, now, containers, number = first_state(rules), 1000.0, [], 0
@@ -221,7 +221,7 @@ LAWS: Sequence[Callable[[Step], None]] = (
 
 
 def living(step: Step) -> KernelView:
-    """What there is before a pass: the kernel's sets of containers that ended are gone, their files are not."""
+    """Return what there is before a pass: the kernel's sets of containers that ended are gone, their files are not."""
     view = view_of(step.former)
     present = {container.key for container in step.containers}
     return view._replace(exclusive={key: mask for key, mask in view.exclusive.items() if key in present})

@@ -44,7 +44,7 @@ def cpus_of(decision: Decision, pod: str) -> str:
 
 
 def lines(decision: Decision) -> list[str]:
-    """The moves, readable."""
+    """Return the moves, readable."""
     return [
         " ".join(
             text

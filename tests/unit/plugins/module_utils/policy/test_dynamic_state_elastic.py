@@ -21,7 +21,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.module_utils.policy.dynami
 
 
 def pod(*cpus: Any, uid: str = "u1") -> Pod:
-    """A Guaranteed pod with a container for each of these requests, named c0, c1..."""
+    """Return a Guaranteed pod with a container for each of these requests, named c0, c1..."""
     return pod_from_manifest(
         {
             "metadata": {"name": "db", "uid": uid},

@@ -33,7 +33,7 @@ FOUR = (0, 1, 2, 3)
 
 
 def hint(text: str) -> Hint:
-    """`01!` is on the nodes 0 and 1, preferred; `01` is not preferred; `*` is on any."""
+    """Return `01!` is on the nodes 0 and 1, preferred; `01` is not preferred; `*` is on any."""
     nodes = text.rstrip("!")
     mask = None if nodes == "*" else sum(1 << int(node) for node in nodes)
     return Hint(mask, text.endswith("!"))
@@ -45,7 +45,7 @@ def text_of(found: Hint) -> str:
 
 
 def hints(text: str) -> list[Hint] | None:
-    """The hints of one resource; `nil` is none at all, the empty text those of one that cannot be served."""
+    """Return the hints of one resource; `nil` is none at all, the empty text those of one that cannot be served."""
     return None if text == "nil" else [hint(word) for word in text.split()]
 
 
@@ -226,7 +226,8 @@ def _common(masks: tuple[int, ...]) -> int:
 
 
 def best_of_all_choices(node: TopologyManager, lists: list[list[Hint]]) -> Hint:
-    """As the kubelet finds it: every choice of one hint of each resource, each held against the best so far."""
+    """Return the best hint as the kubelet finds it: it holds every choice of one hint of each resource against the
+    best so far."""
     sizes = [[count_bits(entry.mask) for entry in hints_ if entry.mask is not None] for hints_ in lists]
     target = max(min(row, default=0) for row in sizes)
     best: Hint | None = None
@@ -335,7 +336,7 @@ def test_closest_nodes_do_not_matter_to_a_single_node() -> None:
 
 
 def refusal(policy: str, nodes: int, options: Mapping[str, str], distances: bool = True) -> str:
-    """What a kubelet says; nothing when it starts."""
+    """Return what a kubelet says; nothing when it starts."""
     table = {node: dict.fromkeys(range(nodes), 10) for node in range(nodes)} if distances else None
     try:
         TopologyManager(policy, CONTAINER, list(range(nodes)), options, table)

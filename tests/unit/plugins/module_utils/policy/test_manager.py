@@ -91,7 +91,7 @@ def test_refused_for_split_cores() -> None:
 
 
 def two_halves_left(policy: str, scope: str) -> CPUManager:
-    """One CPU is free in each NUMA node: 3 and 7."""
+    """Return one CPU is free in each NUMA node: 3 and 7."""
     node = manager("2s1n4c", policy, scope)
     assert node.add(pod("u1", 2)).admitted
     assert node.add(pod("u2", 3)).admitted

@@ -86,7 +86,7 @@ OPTIONS = [
 
 @st.composite
 def regular_shapes(draw: st.DrawFn, most_nodes: int = 8) -> Shape:
-    """Machines of up to 1,024 CPUs, all of whose cores, caches, NUMA nodes and sockets are alike."""
+    """Draw a machine of up to 1,024 CPUs, all of whose cores, caches, NUMA nodes and sockets are alike."""
     sockets = draw(st.sampled_from([1, 2, 2, 4]))
     nodes = draw(st.integers(1, max(1, most_nodes // sockets)))
     groups = draw(st.sampled_from([[("s", sockets), ("n", nodes)], [("n", min(nodes, 2)), ("s", sockets)]]))
@@ -107,7 +107,7 @@ KINDS = st.sampled_from([APP, APP, INIT, SIDECAR])
 
 @st.composite
 def pods(draw: st.DrawFn, uid: str, most: int) -> Pod:
-    """Pods of one to three containers of 1 to `most` CPUs, and some that share; init containers come first."""
+    """Return pods of one to three containers of 1 to `most` CPUs, and some that share; init containers come first."""
     sizes = st.one_of(st.sampled_from([1, 2, 2, 4, 8]), st.integers(1, max(1, most)), st.just(0.5))
     found = []
     for name in "abc"[: draw(st.integers(1, 3))]:
@@ -119,7 +119,8 @@ def pods(draw: st.DrawFn, uid: str, most: int) -> Pod:
 
 @st.composite
 def whole_pods(draw: st.DrawFn, uid: str, most: int) -> Pod:
-    """Pods that have CPUs as a whole, as an API server takes them: no less than their containers need at once."""
+    """Return pods that have CPUs as a whole, as an API server takes them: no less than their containers need at
+    once."""
     guest = draw(pods(uid, most))
     members = [container._replace(limits={}) if draw(st.booleans()) else container for container in guest.containers]
     least = -(-guest.at_once({member.name: member.requests["cpu"] for member in members}) // 1000)
@@ -203,7 +204,7 @@ class Node:
             self.manager.delete(guest.uid)
 
     def _readmit(self, guests: Iterable[Pod]) -> None:
-        """Who had CPUs as a whole has them still."""
+        """Admit the guests again, and check that whoever had CPUs as a whole has them still."""
         before = self.manager.state.snapshot()
         self.manager.is_ready = False
         for guest in guests:
@@ -215,7 +216,7 @@ class Node:
             assert after.assignments[uid].items() >= before.assignments[uid].items()
 
     def restored(self) -> State | None:
-        """What the next start reads; None when the kubelet would not start: all CPUs are given away."""
+        """Return what the next start reads; None when the kubelet would not start: all CPUs are given away."""
         policy = self.manager.policy
         assert isinstance(policy, StaticPolicy)
         config = policy.config._replace(minor=MINOR, pod_level=True)
@@ -234,7 +235,8 @@ def union(masks: list[int]) -> int:
 
 
 def check_conservation(node: Node) -> None:
-    """Shared and exclusive CPUs are the machine's, less strictly reserved ones; no pod has those of another."""
+    """Check that shared and exclusive CPUs are the machine's, less strictly reserved ones, and that no pod has those
+    of another."""
     state, life = node.manager.state, node.life
     of_pods = list(state.pods.values())
     of_pods += [union(list(own.values())) for uid, own in state.assignments.items() if uid not in state.pods]
@@ -247,7 +249,7 @@ def check_conservation(node: Node) -> None:
 
 
 def check_sizes(node: Node) -> None:
-    """Every container has just what it asked for."""
+    """Check that every container has just what it asked for."""
     for uid, pod_ in node.manager.active.items():
         counts = pod_.exclusive_counts(MINOR)
         whole = node.manager.state.pods.get(uid)
@@ -262,7 +264,8 @@ def check_sizes(node: Node) -> None:
 
 
 def check_sharing(node: Node) -> None:
-    """Containers of a pod overlap only where an init container has gone before, or where they share what is left."""
+    """Check that containers of a pod overlap only where an init container has gone before, or where they share what
+    is left."""
     for uid, pod_ in node.manager.active.items():
         kinds = {container.name: container.kind for container in pod_.containers}
         own, counts = node.manager.state.assignments.get(uid, {}), pod_.exclusive_counts(MINOR)

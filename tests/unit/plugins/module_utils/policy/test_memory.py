@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 def entries_of(owned: Blocks) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """{"pod1/container1": [(kind, size, *nodes)]}."""
+    """Return {"pod1/container1": [(kind, size, *nodes)]}."""
     entries: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for owner, blocks in owned.items():
         uid, container = owner.split("/", 1)
@@ -91,7 +91,7 @@ def owned_of(manager: StaticMemory) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def places_of(manager: StaticMemory, like: Sequence[Place]) -> list[Place]:
-    """The state as it is written in the tables."""
+    """Return the state as it is written in the tables."""
     found = []
     for node, place in sorted(manager.machine.items()):
         kind = like[node].kind
@@ -124,7 +124,7 @@ def burstable(uid: str, name: str) -> Pod:
 
 
 def hint(text: str) -> Hint:
-    """`*` is no affinity; `!` behind it says that it is preferred."""
+    """Return `*` is no affinity; `!` behind it says that it is preferred."""
     nodes = text.rstrip("!")
     return Hint(None if nodes == "*" else sum(1 << int(node) for node in nodes), text.endswith("!"))
 
@@ -252,7 +252,7 @@ STARTS: dict[str, tuple[Any, ...]] = {
 
 
 def machine_of(given: Mapping[int, Any], real: Mapping[int, Any]) -> dict[int, Any]:
-    """The state of a table; a mapping changes that of a node of which all is as it should be."""
+    """Return the state of a table; a mapping changes that of a node of which all is as it should be."""
     machine = {}
     for node, place in given.items():
         if isinstance(place, Place):

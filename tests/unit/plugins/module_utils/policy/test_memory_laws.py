@@ -93,7 +93,7 @@ class Node:
                 self.check()
 
     def groups(self) -> tuple[dict[tuple[int, ...], dict[str, int]], str]:
-        """What is free of each group of nodes, and who has which blocks."""
+        """Return what is free of each group of nodes, and who has which blocks."""
         free: dict[tuple[int, ...], dict[str, int]] = {}
         for place in self.memory.machine.values():
             sizes = free.setdefault(tuple(place["cells"]), {"assigned": 0})

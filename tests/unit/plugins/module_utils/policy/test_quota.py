@@ -26,7 +26,7 @@ TWO, ONE = {"cpu": "2", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}
 
 
 def limits(whole: Any, *containers: Any, init: Any = None, owners: str = "") -> tuple[list[str], bool, int, int | None]:
-    """Whose CPUs each container runs on, whether the pod has no quota, its shares and its quota."""
+    """Return whose CPUs each container runs on, whether the pod has no quota, its shares and its quota."""
     rows = [{"name": name, "resources": {"limits": own}} for name, own in zip("abc", containers)]
     spec: dict[str, Any] = {"containers": rows, "resources": {"limits": whole} if whole else None}
     if init is not None:

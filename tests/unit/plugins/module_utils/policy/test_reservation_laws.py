@@ -33,19 +33,19 @@ def usable_cores(topology: Topology, smt: bool) -> list[CPUSet]:
 
 
 def node_cores(topology: Topology, cores: list[CPUSet]) -> list[list[CPUSet]]:
-    """The cores of each NUMA node that has CPUs."""
+    """Return the cores of each NUMA node that has CPUs."""
     nodes = [[core for core in cores if core.first() in node.cpus] for node in topology.numa_nodes]
     return [node for node in nodes if node]
 
 
 def is_level(given_cores: tuple[int, ...], all_cores: tuple[int, ...]) -> bool:
-    """No node gives less than the one that gives most, less one, unless it has no more."""
+    """Return whether each node gives as many cores as the one that gives most, or one less, unless it has no more."""
     return all(given == every or given >= max(given_cores) - 1 for given, every in zip(given_cores, all_cores))
 
 
 @lru_cache(maxsize=None)
 def feasible_counts(sizes: tuple[tuple[int, ...], ...], spread: bool) -> frozenset[int]:
-    """By trying everything: the CPU counts that whole cores of these nodes (their threads) can make up.
+    """Return, by trying everything, the CPU counts that whole cores of these nodes (their threads) can make up.
 
     Everything that each node can give, not the product of it: thirty nodes would take years.
     """

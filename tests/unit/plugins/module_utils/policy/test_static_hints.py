@@ -19,7 +19,7 @@ from .static_kubelet import Kubelet, Options, machine, pod
 
 
 def texts(hints: list[Hint] | None) -> list[str] | None:
-    """`01!` is on NUMA nodes 0 and 1, preferred."""
+    """Return `01!` is on NUMA nodes 0 and 1, preferred."""
     if hints is None:
         return None
     return [

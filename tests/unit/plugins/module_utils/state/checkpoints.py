@@ -36,14 +36,14 @@ def said(checkpoint: Checkpoint) -> tuple[str, str, Any]:
 
 
 def refusal(content: bytes, minor: int, pod_level: bool = False) -> str:
-    """Why a kubelet does not read it."""
+    """Return why a kubelet does not read it."""
     with pytest.raises(CheckpointError) as caught:
         read_checkpoint(content, minor, pod_level)
     return str(caught.value)
 
 
 def fnv(text: str) -> int:
-    """The 32-bit FNV-1a sum, from its definition."""
+    """Return the 32-bit FNV-1a sum, from its definition."""
     total = 2166136261
     for byte in text.encode():
         total = ((total ^ byte) * 16777619) % 2**32

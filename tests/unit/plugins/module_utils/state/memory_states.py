@@ -50,7 +50,7 @@ TWO = MemoryConfig("Static", {0: {"memory": GIB}}, 36, machine={0: {"memory": 8 
 
 
 def state(config: MemoryConfig, entries: Any = None, **nodes: Any) -> bytes:
-    """A first state, and what is other in it: {"node0": {...}} changes the member of a node or of its memory."""
+    """Return a first state, and what is other in it: {"node0": {...}} changes the member of a node or of its memory."""
     data = json.loads(memory_state_after(None, config) or b"")
     for name, changes in nodes.items():
         node = data["machineState"][name[len("node") :]]

@@ -37,7 +37,7 @@ from ansible_collections.kubenode.cpu_manager.tests.support.states_after import 
 
 
 def state(default: str, **containers: str) -> State:
-    """One pod for each container; C(c1="0") is the container c of the pod uid-c1."""
+    """Return one pod for each container; C(c1="0") is the container c of the pod uid-c1."""
     return State(cpus(default), {"uid-" + name: {name: cpus(text)} for name, text in containers.items()})
 
 

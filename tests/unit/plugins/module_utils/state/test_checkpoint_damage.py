@@ -90,7 +90,7 @@ def test_where_go_stops_reading() -> None:
 
 
 def read_all(content: bytes, minor: int = 35, gate: bool = False) -> State | None:
-    """Whatever the bytes are, they make a state or a CheckpointError."""
+    """Return whatever the bytes are, they make a state or a CheckpointError."""
     with contextlib.suppress(CheckpointError):
         decode_checkpoint(content).verify()
     try:

@@ -33,7 +33,7 @@ KUBELETS = [(18, False), (35, False), (35, True), (36, False), (36, True), (37, 
 
 
 def outcome(read: Callable[..., Checkpoint], *arguments: Any) -> Any:
-    """What is read, or the complaint."""
+    """Return what is read, or the complaint."""
     try:
         found = read(*arguments)
         said = (found.version, found.policy_name, found.default_cpu_set, found.entries, found.checksum, found.state())

@@ -54,7 +54,7 @@ SINCE = [(37, False), (37, True), (38, True)]
 
 
 def fnv(text: str) -> int:
-    """The 32-bit FNV-1a sum, from its definition."""
+    """Return the 32-bit FNV-1a sum, from its definition."""
     total = 2166136261
     for byte in text.encode():
         total = ((total ^ byte) * 16777619) % 2**32
@@ -287,7 +287,7 @@ unknown = st.dictionaries(names.filter(lambda name: name.casefold() not in KNOWN
 
 
 def with_members(state: State, more: Any) -> bytes:
-    """A format 4 of a newer kubelet, which has more in its text."""
+    """Return a format 4 of a newer kubelet, which has more in its text."""
     data = json.loads(write_checkpoint("static", state, Format4))
     text = json.dumps({**json.loads(data["data"]), **more}, ensure_ascii=False)
     return json.dumps({**data, "data": text, "dataChecksum": fnv("(string)" + text)}).encode()

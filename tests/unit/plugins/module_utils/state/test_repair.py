@@ -198,7 +198,7 @@ def sets(least: int = 0) -> st.SearchStrategy[CPUSet]:
 
 @st.composite
 def configs(draw: st.DrawFn) -> CPUManagerConfig:
-    """A machine and a reservation that leaves a CPU for pods."""
+    """Return a machine and a reservation that leaves a CPU for pods."""
     online = draw(sets(2))
     reserved = online.take(draw(st.integers(1, len(online) - 1)))
     policy = draw(st.sampled_from(["static"] * 5 + ["none"]))
@@ -210,7 +210,7 @@ def configs(draw: st.DrawFn) -> CPUManagerConfig:
 
 @st.composite
 def valid_states(draw: st.DrawFn, config: CPUManagerConfig) -> State:
-    """A state that a kubelet with this configuration may have."""
+    """Return a state that a kubelet with this configuration may have."""
     if config.policy_name == "none":
         return State(CPUSet(), {})
     pool = pooled_cpus(config)
@@ -226,7 +226,8 @@ def valid_states(draw: st.DrawFn, config: CPUManagerConfig) -> State:
 
 
 def keepable(pin: Pin, others: Sequence[Pin], config: CPUManagerConfig) -> bool:
-    """By the words of the kubelet's rules: all there, none reserved, no other pod's."""
+    """Return whether the pin can stay by the kubelet's rules: its CPUs are all there, none is reserved, none is
+    another pod's."""
     own = set(cpus(pin.cpus))
     foreign = {cpu for owner in others if owner.pod != pin.pod for cpu in cpus(owner.cpus)}
     return (

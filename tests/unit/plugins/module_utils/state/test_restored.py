@@ -53,7 +53,7 @@ DEVICES = (
 
 
 def complaint(name: str, content: bytes, minor: int = 36) -> str | None:
-    """Empty where the kubelet takes it, None where that is not known."""
+    """Return what the kubelet complains of, which is empty where it takes the file, None where that is not known."""
     file = file_of(name)
     try:
         is_restored = check_exactly(file, content, minor)

@@ -20,7 +20,7 @@ from ansible_collections.kubenode.cpu_manager.tests.machines.told import told_by
 
 
 def summary(topology: Topology) -> tuple[list[str], dict[int, str]]:
-    """The cores, and the sockets by their ids."""
+    """Return the cores, and the sockets by their ids."""
     return [str(core.cpus) for core in topology.cores], {group.id: str(group.cpus) for group in topology.sockets}
 
 

@@ -42,7 +42,8 @@ def told(topology: Topology, version: int) -> Topology:
 
 
 def nodes_are_told(topology: Topology) -> bool:
-    """hwloc 2.x shows the node without CPUs that is nearest to a node, and that node, alike: the lower id counts.
+    """Return whether all nodes are told right. hwloc 2.x shows the node without CPUs that is nearest to a node, and
+    that node, alike: the lower id counts.
 
     So a node whose CPUs are all offline, and which comes before the one that is nearest, is not told right.
     """
@@ -91,7 +92,7 @@ PUS = "".join('<object type="PU" os_index="%d" cpuset="%s"/>' % (cpu, hex(1 << c
 
 
 def document(content: str = "", machine: str = 'cpuset="0x0000000f"', after: str = "") -> str:
-    """A machine of CPUs 0 to 3."""
+    """Return a machine of CPUs 0 to 3."""
     return '<topology version="2.0">\n<object type="Machine" %s>%s%s</object>%s</topology>' % (
         machine,
         content,

@@ -157,7 +157,7 @@ def test_a_core_in_two_numa_nodes_is_two() -> None:
 
 
 def clustered(**parts: Any) -> CPUTopology:
-    """A board with a cluster of four cores and two of two, which counts the cores of each from 0."""
+    """Return a board with a cluster of four cores and two of two, which counts the cores of each from 0."""
     every = CPUSet.parse("0-7")
     same = [CPUSet.parse("0,4,6"), CPUSet.parse("1,5,7")]
     return kubelet_view(Topology(every, [], same_ids=same, **parts))

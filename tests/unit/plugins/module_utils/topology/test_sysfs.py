@@ -29,7 +29,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """write(NAME, ...) writes the machine and returns the directory of its /sys/devices/system."""
+    """Return a function: write(NAME, ...) writes the machine and returns the directory of its /sys/devices/system."""
 
     def write_machine(name: str, old_kernel: bool = False, with_numa: bool = True, with_access: bool = False) -> Path:
         shape = parse_name(name)

@@ -29,7 +29,7 @@ AGGRESSOR = {"workload": "aggressor", "qos_class": "Burstable", "cpus": "0", "ex
 
 
 def result(scale: float = 1.0) -> dict[str, Any]:
-    """What a node returns, with all placements; on shared CPUs it takes `scale` times as long."""
+    """Return what a node returns, with all placements; on shared CPUs it takes `scale` times as long."""
     cases = [
         {"experiment": experiment, "placement": placement, "containers": [VICTIM, *others]}
         for experiment, others in (("stand-alone", []), ("aggressor", [AGGRESSOR]))

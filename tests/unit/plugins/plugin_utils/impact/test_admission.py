@@ -170,7 +170,7 @@ IN_SHARED_POOL = "set the limits above the requests, so that it runs in the shar
 
 
 def whole(name: str, cpu: str, init: Mapping[str, str] | None = None, **containers: str) -> dict[str, Any]:
-    """A pod with so many CPUs as a whole, and those of its containers; "" for one that shares the rest."""
+    """Return a pod with so many CPUs as a whole, and those of its containers; "" for one that shares the rest."""
 
     def resources(own: str) -> dict[str, Any]:
         return {"limits": {"cpu": own, "memory": "64Mi"}} if own else {}

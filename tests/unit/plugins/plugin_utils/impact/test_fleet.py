@@ -429,7 +429,7 @@ def test_what_rollout_info_says_of_a_node_is_enough(tmp_path: Path) -> None:
 
 
 def told(name: str, cpu: str = "", qos: str = "Guaranteed") -> dict[str, Any]:
-    """A pod as its node tells of it."""
+    """Return a pod as its node tells of it."""
     resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}} if cpu else {}
     return {
         "metadata": {"namespace": "shop", "name": name, "uid": "uid-" + name},
@@ -439,7 +439,7 @@ def told(name: str, cpu: str = "", qos: str = "Guaranteed") -> dict[str, Any]:
 
 
 def by_nodes(**nodes: tuple[Any, Any]) -> dict[str, Any]:
-    """The impact by what nodes tell: {node: (its plan, what it tells beside)}."""
+    """Return the impact by what nodes tell: {node: (its plan, what it tells beside)}."""
     remarks = Remarks()
     plans = {}
     for name, (plan, beside) in nodes.items():

@@ -31,7 +31,7 @@ WAIVER = {"workload": "Pod shop/three", "reason": "moves to other nodes", "until
 
 
 def impact(waivers: Any = (), today: str = TODAY) -> dict[str, Any]:
-    """One pod that never comes back, one that its node refuses, and one that stays."""
+    """Return one pod that never comes back, one that its node refuses, and one that stays."""
     plans = {"a": plan_of(), "b": plan_of(STATIC, STATIC)}
     hosts = {name: (name, plan) for name, plan in plans.items()}
     late = "2026-11-02T00:00:00Z"

@@ -48,7 +48,7 @@ def test_who_would_be_refused() -> None:
 
 
 def told(*pods: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """What admission_info says of a node that tells of these pods."""
+    """Return what admission_info says of a node that tells of these pods."""
     return {**plan_of()["beside_cpus"], "pods": list(pods), "left_out": [], "unknown": [], **more}
 
 

@@ -145,7 +145,7 @@ FOUND = {"topology_manager_policy": "none", "topology_manager_scope": "container
 def whole_plan(
     machine: str, reserved: str = "", exclusive: str = "", chosen: str = "", **wanted: Any
 ) -> dict[str, Any]:
-    """The answer of a node. chosen: what the kubelet reserves by itself."""
+    """Return the answer of a node. chosen: what the kubelet reserves by itself."""
     return {
         "status": "drift",
         "topology": parse_name(machine).topology().to_dict(),

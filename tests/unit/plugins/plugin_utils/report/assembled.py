@@ -32,7 +32,7 @@ NO_KUBELET = {"status": "no kubelet"}
 
 
 def made(*results: Any, **terms: Any) -> Any:
-    """The report of these results: of answers, those of the hosts a, b, c and so on."""
+    """Return the report of these results: of answers, those of the hosts a, b, c and so on."""
     named = (
         item if isinstance(item, (Result, Problem)) else result(chr(ord("a") + number), item)
         for number, item in enumerate(results)

@@ -35,7 +35,7 @@ CONTENT: dict[str, Any] = {
 
 @contextmanager
 def common_user(directory: Path) -> Iterator[None]:
-    """As a user who may not read every file, which root may."""
+    """Run the context as a user who, unlike root, may not read every file."""
     user = os.geteuid()
     if user == 0:
         open_to_all(directory)
@@ -53,7 +53,7 @@ def put(nodes: Path, host: str = "a", **parts: Any) -> Path:
 
 
 def only_problem(path: Path, fleet: str = "") -> Problem:
-    """Of a file that is not used; that beside it is read nevertheless."""
+    """Return the problem of a file that is not used, and check that the file beside it is read nevertheless."""
     good = put(path.parent, "good")
     first, second = read_results([str(path), str(good)], fleet)
     assert isinstance(first, Problem)

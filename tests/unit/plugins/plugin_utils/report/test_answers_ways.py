@@ -30,7 +30,7 @@ POLICY, PERIOD = "cpu_manager_policy", "cpu_manager_reconcile_period"
 
 
 def odd(name: str, wanted: Any = None, files: Any = None, running: Any = None, checkpoint: Any = None) -> list[str]:
-    """The ways that stand out in the row of a setting."""
+    """Return the ways that stand out in the row of a setting."""
     answer = {
         "wanted": {} if wanted is None else {name: wanted},
         "found": {} if files is None else {name: files},

@@ -30,7 +30,7 @@ NOW = "2026-11-24T03:00:00Z"
 
 
 def compared(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> tuple[list[list[str]], list[Any]]:
-    """The marks of the findings of each node of now, and those that are gone."""
+    """Return the marks of the findings of each node of now, and those that are gone."""
     nodes = json.loads(json.dumps(now))
     missing = Baseline(report(before)).compare(nodes, UNKNOWN, NOW)
     return [[item["since"] for item in part["findings"]] for part in nodes], missing

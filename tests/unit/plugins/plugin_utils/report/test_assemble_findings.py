@@ -213,7 +213,7 @@ WAIVER = {"check": "policy-differs", "reason": "ticket 4711", "until": "2026-12-
 
 
 def waived(waivers: Any, answer: Any = None) -> list[str]:
-    """The checks that are waived."""
+    """Return the checks that are waived."""
     findings = found(ANSWER if answer is None else answer)
     waive(findings, waivers, TODAY)
     return [finding["check"] for finding in findings if finding["waived"]]

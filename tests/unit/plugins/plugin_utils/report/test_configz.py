@@ -132,7 +132,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_args: Any) -> None:
-        """Nothing is written to the terminal."""
+        """Write nothing to the terminal."""
 
 
 @pytest.fixture(name="kubeconfig")

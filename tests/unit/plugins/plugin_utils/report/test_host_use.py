@@ -37,7 +37,7 @@ GIB = 1 << 30
 
 
 def reading(day: float, used: float = 0.0, **more: Any) -> Any:
-    """After so many days, of which the host used so many CPUs on the whole."""
+    """Return a reading after so many days, in which the host used so many CPUs on average."""
     pods = int(9 * day * DAY * US)
     found = {"boot": "a", "uptime": day * DAY, "total_us": pods + int(used * day * DAY * US), "pods_us": pods}
     reserved = {"cpus": 48, "reserved": 4, "reserved_memory_bytes": None}
@@ -54,7 +54,7 @@ def daily(used: float, days: int, waited: float | None = None) -> list[Reading]:
 
 
 def of_memory(*sizes: float | None, **more: Any) -> list[Reading]:
-    """One reading a day, with so many GiB."""
+    """Return one reading a day, with so many GiB."""
     return [
         Reading(made(day), reading(day, memory_bytes=None if size is None else int(size * GIB), **more))
         for day, size in enumerate(sizes)

@@ -79,7 +79,7 @@ PLACES: list[dict[str, Any]] = [
 
 
 def filled(part: Any, sign: str, repeated: int) -> Any:
-    """A value with a text in place of each text in it, and more of each member of a list."""
+    """Return a value with a text in place of each text in it, and more of each member of a list."""
     if isinstance(part, dict):
         return {key: filled(value, sign, repeated) for key, value in part.items()}
     if isinstance(part, list):
@@ -88,7 +88,8 @@ def filled(part: Any, sign: str, repeated: int) -> Any:
 
 
 def hostile() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What the node answers, and what it answers to the further looks: of each kind first one, and then the others."""
+    """Yield what the node answers, and what it answers to the further looks: of each kind first one, and then the
+    others."""
     for place in PLACES:
         yield {**ANSWER, **place}, {}
     for length, shown in ((20_000, {}), (200, {}), (200, LOOKS), (5000, LOOKS), (1, LOOKS), (60_000, {})):
@@ -101,14 +102,14 @@ def hostile() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def taken(work: Callable[[], object]) -> float:
-    """The processor time of it, in seconds."""
+    """Return the processor time of it, in seconds."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def reported(answer: dict[str, Any], looks: dict[str, Any]) -> None:
-    """All that the controller does with one answer of a node."""
+    """Do all that the controller does with one answer of a node."""
     report = assemble([Result("node", LOOKED_AT, answer, {}, [], looks)], ReportTerms("T", MADE))
     for _name, make in FORMS.values():
         "".join(make(report, []))

@@ -53,7 +53,7 @@ def case(item: Mapping[str, Any], name: str = "policy-differs") -> ElementTree.E
 
 
 def results(element: ElementTree.Element) -> dict[str, list[str]]:
-    """{what became of it: cases}"""
+    """Return {what became of it: cases}"""
     found: dict[str, list[str]] = {}
     for each in element.findall("testcase"):
         found.setdefault(each[0].tag if len(each) else "passed", []).append(str(each.get("name")))

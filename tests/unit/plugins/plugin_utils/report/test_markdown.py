@@ -43,13 +43,13 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def table_of(value: Any, title: str, history: Sequence[Point] = ()) -> list[list[str]]:
-    """The cells of the table below a heading."""
+    """Return the cells of the table below a heading."""
     part = markdown(value, history).partition("### %s\n\n" % title)[2].partition("\n\n")[0]
     return [cells(line) for line in part.splitlines() if line.startswith("|")]
 
 
 def cells(line: str) -> list[str]:
-    """As GitHub divides a row: at each pipe that has no backslash before it."""
+    """Return the cells of a row as GitHub divides it: at each pipe that has no backslash before it."""
     return [each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 

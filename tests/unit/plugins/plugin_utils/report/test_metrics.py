@@ -36,7 +36,7 @@ Samples = Mapping[str, Mapping[tuple[str, ...], float]]
 
 
 def parsed(text: str) -> Samples:
-    """{name: {values of the labels: value}}; it raises for what is no exposition, or has a sample twice."""
+    """Return {name: {values of the labels: value}}; it raises for what is no exposition, or has a sample twice."""
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text):
         assert (family.type, family.name.startswith("kubenode_cpu_")) == ("gauge", True)

@@ -15,7 +15,7 @@ from ansible_collections.kubenode.cpu_manager.plugins.plugin_utils.report.placem
 
 
 def answer(*fits: str, **refused: str) -> dict[str, Any]:
-    """What allocation_plan answers, each pod with two containers."""
+    """Return what allocation_plan answers, each pod with two containers."""
     containers = [{"pod": pod, "container": name, "cpus": "1"} for pod in fits for name in ("app", "sidecar")]
     return {"containers": containers, "refused": [{"pod": pod, "reason": refused[pod]} for pod in refused]}
 

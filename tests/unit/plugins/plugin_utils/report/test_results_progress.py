@@ -17,7 +17,7 @@ START = 1795446245.0
 
 
 def lines(directory: Path, total: int, *seconds: float) -> list[str]:
-    """What a run says whose nodes end at these seconds."""
+    """Return what a run says whose nodes end at these seconds."""
     return [Progress(str(directory), "77", total).advance(START + second) for second in seconds]
 
 

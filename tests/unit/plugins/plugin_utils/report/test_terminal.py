@@ -40,7 +40,7 @@ def drifting(host: str, **parts: Any) -> Any:
 
 
 def places(text: str) -> int:
-    """How wide it is, counted apart from the code that is tested."""
+    """Return how wide it is, counted apart from the code that is tested."""
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
         for each in text

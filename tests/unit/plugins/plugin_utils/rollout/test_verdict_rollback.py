@@ -23,7 +23,7 @@ STAY = "; nodes with another last rollout, or none, stay as they are: "
 
 
 def node(last: object = None, interrupted: object = None, undone: object = None) -> dict[str, Any]:
-    """What rollout_info says of a node that names these rollouts."""
+    """Return what rollout_info says of a node that names these rollouts."""
     facts = {name: value for name, value in (("rollout", last), ("undone", undone)) if value is not None}
     return {
         "node": "worker",

@@ -150,7 +150,7 @@ MOST_REQUESTED = {"services": 0.5, "batch": 0.7, "crowded": 0.84}
 
 
 def requested(trace: Trace) -> int:
-    """The most exclusive CPUs that are requested at a time."""
+    """Return the most exclusive CPUs that are requested at a time."""
     return max(
         sum(neighbour.exclusive for neighbour in trace.pods if neighbour.arrives <= pod.arrives < neighbour.leaves)
         for pod in trace.pods

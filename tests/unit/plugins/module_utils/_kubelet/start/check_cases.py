@@ -39,7 +39,7 @@ def check(values: dict[str, Any], machine: str = "1s4c2t", minor: int = 36, **de
 
 
 def managers(values: dict[str, Any], machine: str = "1s4c2t", minor: int = 36) -> Checked:
-    """What the managers start with."""
+    """Return what the managers start with."""
     checked = check(values, machine, minor).checked
     assert checked is not None
     return checked

@@ -40,7 +40,7 @@ def load_files(
 
 
 def given_values(loaded: Loaded) -> dict[str, Any]:
-    """What a file gives, without the head."""
+    """Return what a file gives, without the head."""
     ignored = {"apiVersion", "kind", *loaded.defaulted}
     return {name: value for name, value in loaded.values.items() if name not in ignored}
 

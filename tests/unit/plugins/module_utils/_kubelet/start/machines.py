@@ -17,12 +17,12 @@ SYSTEMD = {"cgroupDriver": "systemd"}
 
 
 def cgroups(*there: str, machine: Host = V2) -> Host:
-    """The machine, with these cgroups."""
+    """Return the machine, with these cgroups."""
     return machine._replace(lacks_cgroup=lambda path: [] if path in there else ["/sys/fs/cgroup"])
 
 
 def told(found: Iterable[Finding | Unknown]) -> list[tuple[str, str]]:
-    """[(where, text or reason)]"""
+    """Return [(where, text or reason)]"""
     listed = list(found)
     for answer in listed:
         assert isinstance(answer, Unknown) or (answer.fatal and answer.cause and answer.remedy)

@@ -32,7 +32,7 @@ def predicted(values: dict[str, Any], minor: int = 36) -> Prediction:
 
 
 def ignored(values: dict[str, Any], minor: int = 36) -> list[Finding]:
-    """What is ignored, which is all that there is to tell before anything is checked."""
+    """Return what is ignored, which is all that there is to tell before anything is checked."""
     prediction = predicted(values, minor)
     assert prediction.checked is not None
     assert list(prediction.findings)[: len(prediction.ignored)] == list(prediction.ignored)

@@ -190,7 +190,7 @@ FLAGS = {
 
 
 def flags(**found: int | None) -> Host:
-    """A machine with these flags; the last part of each name."""
+    """Return a machine with these flags; the last part of each name."""
     values = {name: found.get(name.rpartition("/")[2], wanted) for name, wanted in FLAGS.items()}
     read: Callable[[str], int | None] = values.__getitem__
     return V2._replace(kernel_flag=read)

@@ -133,7 +133,7 @@ def moment(nanoseconds: int) -> str:
 
 
 def pairs(data: bytes, number: int) -> dict[str, str]:
-    """A field that is a map of texts."""
+    """Return a field that is a map of texts."""
     return dict(pair(value) for key, value in fields(data) if key == number)
 
 
@@ -149,7 +149,7 @@ def update_container(options: argparse.Namespace) -> None:
 
 
 def ask(options: argparse.Namespace, method: str, request: bytes) -> bytes:
-    """The answer to a call of gRPC. Ends the program if there is none."""
+    """Return the answer to a call of gRPC. Ends the program if there is none."""
     headers = {
         ":method": "POST",
         ":scheme": "http",
@@ -177,7 +177,7 @@ def ask(options: argparse.Namespace, method: str, request: bytes) -> bytes:
 
 
 def received(connection: socket.socket, stream: BinaryIO) -> Iterator[bytes]:
-    """The data of the answer, until it ends."""
+    """Yield the data of the answer, until it ends."""
     while True:
         high, low, kind, flags, number = struct.unpack(">BHBBI", stream.read(9))
         payload = stream.read(high << 16 | low)
@@ -208,12 +208,12 @@ def varint(number: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The texts and messages in a message."""
+    """Return the texts and messages in a message."""
     return ((number, value) for number, value in members(data) if isinstance(value, bytes))
 
 
 def integers(data: bytes) -> Iterator[tuple[int, int]]:
-    """The numbers in a message, and enumerations and truth values as numbers; one that is 0 is not in it."""
+    """Return the numbers in a message, and enumerations and truth values as numbers; one that is 0 is not in it."""
     return ((number, value) for number, value in members(data) if isinstance(value, int))
 
 

@@ -30,7 +30,7 @@ def keep(importer: Any = zipimport, directory: str = DIRECTORY) -> None:
 
 
 def compiled(compile_source: Callable[[str, bytes], CodeType], directory: str, path: str, source: bytes) -> CodeType:
-    """The code of a source, kept before or now."""
+    """Return the code of a source, kept before or now."""
     kept = "%s/%s" % (directory, _imp.source_hash(0, source).hex())
     try:
         with open(kept, "rb") as file:
