@@ -99,11 +99,12 @@ SHARES = {
         _one_more,
     ),
     5: Share(
-        "virtual machines: the kubelet, its runtime, topologies, SELinux",
+        "virtual machines: the kubelet, its runtime, topologies, lost logins, SELinux",
         (
             *("%s::test_scenario[%s]" % (_SCENARIOS, name) for name in ("kubelet", "runtime", "topology")),
             _SCENARIOS + "::test_all_scenarios_are_here",
             _SCENARIOS + "::test_a_topology_that_is_ended_while_machines_start_leaves_nothing",
+            "tests/scenarios/test_lost_logins.py",
             "tests/scenarios/test_trial_selinux.py",
         ),
         _MACHINES,
