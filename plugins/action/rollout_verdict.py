@@ -370,7 +370,7 @@ def _escaped(error: NodeError) -> str:
 
 
 _FIXED, _VERDICT = "kubelet_fixed", "kubelet_verdict"
-_REGISTERED = ("kubelet_plan", _FIXED, _VERDICT, "kubelet_changed")
+_REGISTERED = ("kubelet_plan", _FIXED, _VERDICT, "kubelet_call")
 
 
 class _Hosts(Dict[str, PlannedHost]):

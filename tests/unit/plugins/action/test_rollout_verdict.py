@@ -69,7 +69,7 @@ def test_what_became_of_a_change_is_read_of_its_result() -> None:
     }
     names = list(results)
     found = Variables(
-        {name: {"kubelet_plan": {"node": name}, "kubelet_changed": results[name], **OF_RUN} for name in names}
+        {name: {"kubelet_plan": {"node": name}, "kubelet_call": results[name], **OF_RUN} for name in names}
     )
     hosts = _Hosts({"hostvars": found, "ansible_play_hosts_all": names, **OF_RUN})
     assert [name for name in names if hosts[name].is_undone] == ["undone"]
