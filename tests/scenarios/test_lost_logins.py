@@ -85,7 +85,7 @@ class Controller:
 
     def begin(self, period: str) -> subprocess.Popen[bytes]:
         """Start a rollout of this cpuManagerReconcilePeriod, in a session of its own."""
-        command = [PROGRAM, "--inventory", self.inventory, "kubenode.cpu_manager.rollout"]
+        command = [str(PROGRAM), "--inventory", str(self.inventory), "kubenode.cpu_manager.rollout"]
         command += ["--extra-vars", "kubelet_cpu_manager_reconcile_period=" + period]
         with self.log.open("wb") as log:
             return subprocess.Popen(

@@ -85,7 +85,7 @@ MOST_LATE_IMPORTS = 69
 # change out of what others have edited since; hardly a run reads them.
 MOST_FILES_OF = {"rollout_journal": 33, "cpuset": 13, "allocation_plan": 94, "cache_info": 94, "housekeeping_info": 99}
 # How many lines of the core a node compiles before such a module begins.
-MOST_LINES_AT_ONCE = {"allocation_plan": 15750, "cache_info": 9900, "drift_info": 8850, "housekeeping_info": 10550}
+MOST_LINES_AT_ONCE = {"allocation_plan": 15800, "cache_info": 9950, "drift_info": 8900, "housekeeping_info": 10600}
 # Files that ask it of bytes, or of what a pattern has matched already.
 OF_BYTES = {
     "_base/archive.py",

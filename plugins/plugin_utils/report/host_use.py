@@ -46,7 +46,7 @@ class Reading(NamedTuple):
 class HostMean(NamedTuple):
     """What was used between two reports: since when, seconds, CPUs, and the part of the time that something waited."""
 
-    since: str
+    began: str
     seconds: float
     cpus: float
     waited: float | None
@@ -55,7 +55,7 @@ class HostMean(NamedTuple):
 class Figure(NamedTuple):
     """So much was used, of CPUs or bytes; seconds: since the figure before it, if they are of one boot."""
 
-    since: str
+    began: str
     seconds: float
     used: float
 
@@ -163,7 +163,7 @@ def _cpu_verdict(readings: Sequence[Reading], reserved: int) -> str:
     squeezed = ""
     if waited > _SQUEEZED:
         squeezed = "something waited for a CPU in %.0f %% of the time" % (100 * waited)
-    figures = [Figure(mean.since, mean.seconds, mean.cpus) for mean in means]
+    figures = [Figure(mean.began, mean.seconds, mean.cpus) for mean in means]
     said = _judged(head, figures, reserved, ("busiest", "interval", "them"), "{:.1f}".format, squeezed)
     longest = max(mean.seconds for mean in means)
     return "%s (means of up to %s: shorter peaks are not seen)" % (said, _span(longest))
@@ -205,7 +205,7 @@ def _judged(
     if len(idle) < _ENOUGH_FIGURES or sum(figure.seconds for figure in idle) < _ENOUGH_DAYS * _DAY:
         return text + "; enough"
     rest = shown(reserved - max(figure.used for figure in idle))
-    since = idle[-1].since[:10] + (", the first report" if len(idle) == len(figures) else "")
+    since = idle[-1].began[:10] + (", the first report" if len(idle) == len(figures) else "")
     return "%s; more than enough: %s of %s idle since %s" % (text, rest, names[2], since)
 
 

@@ -98,7 +98,7 @@ def test_what_failed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) ->
     failed = {**answer, "failed": True, "invocation": {"module_args": {"kubeconfig": token}}}
     monkeypatch.setattr(ActionBase, "run", lambda *_arguments: {})
     action = object.__new__(GuardedAction)
-    action._task = SimpleNamespace(collections=[])
+    action._task = SimpleNamespace(collections=[], _role=None, args={})
     action._connection = SimpleNamespace(transport="ssh")
     action._discovered_interpreter_key = None
 

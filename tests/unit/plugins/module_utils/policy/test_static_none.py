@@ -39,7 +39,7 @@ def test_every_pod_is_admitted_and_has_nothing_for_itself(policy: str, scope: st
     before = manager.checkpoint()
     admission = manager.add(POD_OF_TWO_CPUS)
     assert admission.admitted
-    assert all(hints is None for _container, hints in admission.hints)
+    assert all(hints == [None] for _container, hints in admission.hints)
     assert manager.cpus_of("u1", "app") == CPUSet()
     assert manager.state.assignments == {}
     manager.remove("u1", "app")

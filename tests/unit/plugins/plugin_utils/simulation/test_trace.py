@@ -219,8 +219,8 @@ def test_a_pod_that_requests_cpus_as_a_whole() -> None:
         ({"a": 0}, {"elastic": "4-8"}, "are of pods of the class Guaranteed that request whole CPUs"),
         ({"a": 0.5}, {}, "have no whole CPUs, or more than the 4 of the pod"),
         ({"a": 3, "b": 2}, {}, "have no whole CPUs, or more than the 4 of the pod"),
-        ({"a": "2"}, {}, "'2' is no number from 0 to 4"),
-        ({"a": -1}, {}, "-1 is no number from 0 to 4"),
+        ({"a": "2"}, {}, "'2' is not a number from 0 to 4"),
+        ({"a": -1}, {}, "-1 is not a number from 0 to 4"),
         ({"": 1}, {}, "'' is no text"),
     ],
 )
