@@ -66,14 +66,18 @@ class ActionModule(PodsAction):
 
 
 def _with_reason(result: dict[str, Any], plan: Any, is_drained: bool) -> dict[str, Any]:
-    """Return the result of a call; its message names the node, and containers without their CPUs are a failure.
+    """Return the result of a call; its message names the node once, and containers without their CPUs are a failure.
 
     A node that was drained is brought back into the cluster first.
     """
+    name = plan.get("node") if isinstance(plan, Mapping) else None
+    node = "%s: " % text(str(name)) if name else ""
     left_over = result.get("left_over")
     if left_over and not is_drained and not result.get("failed"):
         problem = "the node was changed, but %s" % text(str(left_over))
-        result = {**result, "failed": True, "problem": problem, "outcome": "", "undone": False, "msg": problem}
-    if result.get("failed") and isinstance(plan, Mapping) and plan.get("node"):
-        result["msg"] = "%s: %s" % (text(str(plan["node"])), result.get("msg") or "it failed without a message")
+        return {**result, "failed": True, "problem": problem, "outcome": "", "undone": False, "msg": node + problem}
+    if result.get("failed"):
+        # The message of a module that was refused has the node already.
+        said = str(result.get("msg") or "it failed without a message").removeprefix(node)
+        return {"problem": said, **result, "msg": node + said}
     return result

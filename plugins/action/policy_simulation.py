@@ -81,7 +81,7 @@ class ActionModule(ControllerAction):
         traces = [_trace(wanted, given["seed"], rules) for wanted in given["traces"]]
         results, files = [], []
         for trace in traces:
-            # To pods as a whole, dynamic gives nothing.
+            # The policy dynamic gives no CPUs to a pod as a whole.
             fixed = [policy for policy in given["policies"] if policy != DYNAMIC]
             has_whole = bool(fixed) and any(pod.containers for pod in trace.pods)
             policies = fixed if has_whole else given["policies"]

@@ -88,8 +88,12 @@ _COLLECTION = "kubenode.cpu_manager"
 _ROOT = "kubelet_node_root"
 # Options that describe a machine, of which nothing is read then.
 _DESCRIBED = frozenset(("machine", "topology"))
-# The roles that manage services beside a module's own work.
-_MANAGING_ROLES = frozenset(("cache", "housekeeping", "reconcile"))
+# {role that manages services beside a module's own work: the variable by which it does}
+_MANAGING_ROLES = {
+    "cache": "cache_manage_service",
+    "housekeeping": "housekeeping_manage_services",
+    "reconcile": "reconcile_manage_service",
+}
 
 # By what else an answer would act: facts become variables, statistics are added up, hosts and groups are made.
 _ACTS = frozenset(("ansible_facts", "ansible_stats", "add_host", "add_group"))
@@ -267,10 +271,8 @@ class GuardedAction(_Gate):
         The role kubelet says so in its plan, with whatever else keeps its node from being changed.
         """
         role = self._task._role.get_name().rpartition(".")[2] if self._task._role else ""
-        names = ["%s_manage_%s" % (role, what) for what in ("service", "services")]
-        (name,) = (name for name in names if name in task_vars) if role in _MANAGING_ROLES else ("",)
-        root = self._task.args.get("root", "/")
-        if name and root != "/" and boolean(self._templar.template(task_vars[name]), strict=False):
+        name, root = _MANAGING_ROLES.get(role, ""), self._task.args.get("root", "/")
+        if name in task_vars and root != "/" and boolean(self._templar.template(task_vars[name]), strict=False):
             raise RefusedError(
                 "%s is true, and %s is a saved node: the services would be those of the machine that has its files;"
                 " nothing was changed" % (name, root),

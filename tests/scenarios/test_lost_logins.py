@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from typing import Callable
 import yaml
 
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.journal_file import OPEN
-from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import UNIT
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._change.change_service import PROPERTIES, UNIT
 from ansible_collections.kubenode.cpu_manager.tests.support.numbers import how_many
 from ansible_collections.kubenode.cpu_manager.tests.vm.machine import SSH_CONFIG, ssh_arguments
 
@@ -120,6 +121,12 @@ def test_a_change_ends_well_whatever_is_killed(
     run("cat", ">", PODS + "/db.json", given=json.dumps(EXCLUSIVE).encode("utf-8"))
     run("systemctl", "start", "kubelet")
     controller = Controller(kubelet_machine, tmp_path)
+    # What ends by an error would do so again, and is not started again and again.
+    given = [shlex.quote("--property=" + text) for text in PROPERTIES]
+    run("systemd-run", "--unit=error", "--quiet", *given, "--", "false")
+    time.sleep(5)
+    shown = run("systemctl", "show", "--property=NRestarts,Result", "error").split()
+    assert sorted(shown) == [b"NRestarts=0", b"Result=exit-code"]
     old, ends, longest = "9s", Counter[str](), 0.0
     seconds = controller.run(old)
     assigned = run("cat", STATE)

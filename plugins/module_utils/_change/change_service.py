@@ -48,8 +48,9 @@ _MOST_ATTEMPTS = 4
 _INTERVAL, _STARTUP, _BESIDE = 0.2, 60.0, 60.0
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from %s import main; sys.exit(main(sys.argv[2:]))" % __name__
 # A change writes files of the kubelet and its runtime, and cgroups, runs systemctl and crictl, and asks the kubelet.
-_PROPERTIES = (
-    "Restart=on-failure",
+PROPERTIES = (
+    # What ends by an error would do so again.
+    "Restart=on-abnormal",
     "RestartSec=1",
     "StartLimitIntervalSec=0",
     # As the kubelet's: where memory is short, what brings the node back goes last.
@@ -174,7 +175,7 @@ def _by_systemd(tree: Tree, command: Sequence[str], patience: float) -> bool:
         return False
     with suppress(NodeError):
         run_command(["systemctl", "reset-failed", UNIT + ".service"])
-    properties = ["--property=" + text for text in (*_PROPERTIES, "TimeoutStopSec=%d" % patience)]
+    properties = ["--property=" + text for text in (*PROPERTIES, "TimeoutStopSec=%d" % patience)]
     words = ["--quiet", "--collect", "--unit=" + UNIT, "--description=Change the node's CPU management"]
     try:
         run_command(["systemd-run", *words, *properties, "--", *command])

@@ -70,9 +70,9 @@ def moved_notes(drivers: Drivers, cgroup_root: str, observed: Observed) -> list[
         return []
     names = sorted(set(running.values()))
     text = (
-        "the cgroups of %s (%s%s; one is /%s) are not where this kubelet makes them (%s): when it starts, it ends their"
+        "the cgroups of %s (%s%s; one is /%s) are not where this kubelet makes them (%s): when it starts, it ends"
+        " their containers and makes them anew; drain the node before, or set %s back"
     )
-    text += " containers and makes them anew; drain the node before, or set %s back"
     more = "" if len(names) <= _NAMED else " and %d more" % (len(names) - _NAMED)
     field, value = ("cgroupRoot", cgroup_root) if cgroup_root else ("cgroupDriver", driver)
     where = "%s %s" % (field, value)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .container_cpus import Observed
 
 
-# Where there are CPUs that CRI-O gives containers beside their own, if anywhere.
+# CRI-O's configuration: only with it, CRI-O gives containers CPUs beside their own.
 _CRIO = "/etc/crio"
 
 # Whether the running kubelet has read its files as they are: it reads them only when it starts.

@@ -60,6 +60,17 @@ class Figure(NamedTuple):
     used: float
 
 
+class _Words(NamedTuple):
+    """What a verdict calls the largest figure, each one, and what is reserved."""
+
+    largest: str
+    figure: str
+    reserved: str
+
+
+_OF_CPUS, _OF_MEMORY = _Words("busiest", "interval", "them"), _Words("fullest", "look", "it")
+
+
 def host_use_of(given: Mapping[str, Any], cpus: int, reserved: ReservedAmounts) -> HostUse | None:
     """Return the counters of a look at a node; None where they cannot be. cpus: how many it has."""
     boot, uptime = line(given.get("boot") or ""), _number(given.get("uptime"))
@@ -164,7 +175,7 @@ def _cpu_verdict(readings: Sequence[Reading], reserved: int) -> str:
     if waited > _SQUEEZED:
         squeezed = "something waited for a CPU in %.0f %% of the time" % (100 * waited)
     figures = [Figure(mean.began, mean.seconds, mean.cpus) for mean in means]
-    said = _judged(head, figures, reserved, ("busiest", "interval", "them"), "{:.1f}".format, squeezed)
+    said = _judged(head, figures, reserved, _OF_CPUS, "{:.1f}".format, squeezed)
     longest = max(mean.seconds for mean in means)
     return "%s (means of up to %s: shorter peaks are not seen)" % (said, _span(longest))
 
@@ -173,7 +184,7 @@ def _memory_verdict(readings: Sequence[Reading], reserved: int | None) -> Iterat
     figures = list(memory_of(readings))
     if figures and reserved is not None:
         head = "reserves %s of memory" % _gibibytes(reserved)
-        said = _judged(head, figures, reserved, ("fullest", "look", "it"), _gibibytes)
+        said = _judged(head, figures, reserved, _OF_MEMORY, _gibibytes)
         yield "%s (between two looks nothing is seen)" % said
 
 
@@ -181,20 +192,20 @@ def _judged(
     head: str,
     figures: Sequence[Figure],
     reserved: float,
-    names: tuple[str, str, str],
+    words: _Words,
     shown: Callable[[float], str],
     squeezed: str = "",
 ) -> str:
-    """Return what these figures say of what is reserved. names: of the largest figure, of one, and of it."""
+    """Return what these figures say of what is reserved."""
     span = _span(sum(figure.seconds for figure in figures))
     # The nearest rank: of fewer than 100 it is the largest.
     used = sorted(figure.used for figure in figures)[ceil(0.99 * len(figures)) - 1]
-    of = "at the 99th per cent" if len(figures) >= 100 else "in the %s" % names[0]
+    of = "at the 99th per cent" if len(figures) >= 100 else "in the %s" % words.largest
     text = "%s, the host used %s %s of %s over %s" % (
         head,
         shown(used),
         of,
-        counted(len(figures), names[1]),
+        counted(len(figures), words.figure),
         span,
     )
     if used > reserved:
@@ -206,7 +217,7 @@ def _judged(
         return text + "; enough"
     rest = shown(reserved - max(figure.used for figure in idle))
     since = idle[-1].began[:10] + (", the first report" if len(idle) == len(figures) else "")
-    return "%s; more than enough: %s of %s idle since %s" % (text, rest, names[2], since)
+    return "%s; more than enough: %s of %s idle since %s" % (text, rest, words.reserved, since)
 
 
 def _span(seconds: float) -> str:

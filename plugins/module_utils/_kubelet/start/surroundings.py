@@ -19,6 +19,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from ..._base.errors import GoError
 from ..._base.golang import quote
+from ..._cgroup.kubepods import CGROUPFS, SYSTEMD
 from .amount import Amount
 from .decode import LOG_FILES_CHECKED_SINCE
 from .findings import INVALID, Finding, Host, Unknown, harmful, refused
@@ -195,8 +196,6 @@ def _refused(text: str, cause: str, remedy: str, where: str) -> Finding:
     return refused(text, cause, remedy, where)._replace(context=CONTEXT)
 
 
-SYSTEMD, _CGROUPFS = "systemd", "cgroupfs"
-
 _CGROUP = "/sys/fs/cgroup"
 _PIDS = "pids"
 # The last kubelets that look for each hierarchy themselves.
@@ -257,7 +256,7 @@ def cgroup_root_findings(values: Mapping[str, Any], host: Host) -> Iterator[Find
 
 def docker_findings(values: Mapping[str, object], driver: str) -> Iterator[Finding]:
     """Yield what a kubelet with a dockershim refuses of Docker. Source: pkg/kubelet/dockershim/docker_service.go."""
-    own = str(values.get("cgroupDriver") or _CGROUPFS)
+    own = str(values.get("cgroupDriver") or CGROUPFS)
     if own != driver:
         yield refused(
             "misconfiguration: kubelet cgroup driver: %s is different from docker cgroup driver: %s"
