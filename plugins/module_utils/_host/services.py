@@ -361,18 +361,18 @@ class Helper(NamedTuple):
 def helpers_of(tree: Tree, service: str) -> list[Helper]:
     """Return the services that systemd runs to their end before a service, whose name is without its ending."""
     unit = service + _END
-    pulled = {name for kind in _PULLING for name in _words_in(tree, unit, kind)}
+    own = _units_named(tree, unit)
+    pulled = {name for kind in _PULLING for name in own.get(kind, ())}
     pulled |= {name for place in UNIT_PLACES for kind in _LINKS for name in _names(tree, place, unit + kind)}
     # What others than packages have written: reading all units of a host takes long.
     at_boot = {
         name for name in _names(tree, _OWN_PLACE, _BOOT_LINKS) if unit in _text(tree, "%s/%s" % (_OWN_PLACE, name))
     }
-    after = set(_words_in(tree, unit, "After"))
     found = []
     for name in sorted(pulled | at_boot):
         if not name.endswith(_END) or name == unit:
             continue
-        if name not in after and unit not in _words_in(tree, name, "Before"):
+        if name not in own.get("After", ()) and unit not in _units_named(tree, name).get("Before", ()):
             continue
         last = {key: value for _path, key, value in settings_of(tree, name[: -len(_END)])}
         if last.get("Type") == "oneshot":
@@ -381,15 +381,13 @@ def helpers_of(tree: Tree, service: str) -> list[Helper]:
     return found
 
 
-def _words_in(tree: Tree, unit: str, setting: str) -> list[str]:
-    """Return the units that a setting names in the section of all units."""
-    return [
-        word
-        for path in unit_paths(tree, unit)
-        for key, value in settings_in(_text(tree, path), "[Unit]")
-        if key == setting
-        for word in value.split()
-    ]
+def _units_named(tree: Tree, unit: str) -> dict[str, list[str]]:
+    """Return {setting: the words of its values} of the section that all units have."""
+    found: dict[str, list[str]] = {}
+    for path in unit_paths(tree, unit):
+        for key, value in settings_in(_text(tree, path), "[Unit]"):
+            found.setdefault(key, []).extend(value.split())
+    return found
 
 
 def _names(tree: Tree, place: str, directory: str) -> list[str]:

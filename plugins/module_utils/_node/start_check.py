@@ -639,7 +639,7 @@ def with_states(
     checked = prediction.checked
     if checked is None:
         return prediction
-    removed, at_boot = state_removals(node), _boot_removals(node)
+    removed = state_removals(node)
     writer = "" if node.installation is None else node.installation.distribution.pointer
     found = [
         *_if_kept(
@@ -651,7 +651,7 @@ def with_states(
         *_if_kept(removed.get(node.checkpoint_path), _partitioning_doubt(checkpoint, node.checkpoint_path, checked)),
         *_if_kept(removed.get(node.memory_state_path), memory_state_findings(memory_state, node, checked)),
     ]
-    found = [_with_boot(entry, at_boot.get(entry.where, "")) for entry in found]
+    found = _with_boots(node, found)
     if _has_own_states(node):
         found = [_by_own_rules(entry) if entry.where == node.checkpoint_path else entry for entry in found]
     findings = [entry for entry in found if isinstance(entry, Finding)]
@@ -682,19 +682,21 @@ def state_removals(node: Node) -> dict[str, Removal]:
     return removals(node.tree, service, node.state_paths) if service and has_unit(node.tree, service) else {}
 
 
-def _boot_removals(node: Node) -> dict[str, str]:
-    """Return {path: by what} of the managers' states that a boot surely removes before the kubelet starts."""
+def _with_boots(node: Node, found: Sequence[Finding | Unknown]) -> list[Finding | Unknown]:
+    """Return what is found of states; where one is refused, its remedy says whether a boot surely removes it."""
     installation = node.installation
-    service = "" if installation is None else service_of(node.tree, installation.distribution)
-    return boot_removals(node.tree, service, node.state_paths) if service else {}
-
-
-def _with_boot(entry: Finding | Unknown, source: str) -> Finding | Unknown:
-    """Return what is found of a state, with what a boot does to it."""
-    if not source or isinstance(entry, Unknown) or not entry.fatal:
-        return entry
+    # Most kubelets take their states, and to read the units that run before theirs takes longer than all else.
+    if installation is None or not any(isinstance(entry, Finding) and entry.fatal for entry in found):
+        return list(found)
+    service = service_of(node.tree, installation.distribution)
+    sources = boot_removals(node.tree, service, node.state_paths) if service else {}
     text = "%s; a boot removes it (%s), by which all pods start anew, too"
-    return entry._replace(remedy=text % (entry.remedy, source))
+    return [
+        entry._replace(remedy=text % (entry.remedy, sources[entry.where]))
+        if isinstance(entry, Finding) and entry.fatal and entry.where in sources
+        else entry
+        for entry in found
+    ]
 
 
 def removed_states(node: Node) -> dict[str, None]:

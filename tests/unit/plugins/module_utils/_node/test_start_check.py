@@ -7,13 +7,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Sequence
 
 import pytest
 
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._base.tree import Tree
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.start.predict import (
     Prediction,
     predict_values,
 )
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._kubelet.state_removal import boot_removals
+from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node import start_check
 from ansible_collections.kubenode.cpu_manager.plugins.module_utils._node.start_check import (
     MemoryPlan,
     memory_plan,
@@ -78,6 +82,33 @@ def test_a_reserved_cgroup_that_the_unit_makes_first_is_no_refusal(root: Path, l
     write(root, "etc/systemd/system/kubelet.service", ("[Service]\n%s\n%s\n" % (line, STARTED)).encode())
     write(root, "sys/fs/cgroup/cgroup.controllers", b"cpu cpuset memory\n")
     assert start_report(node(root), {})["starts"] is starts
+
+
+REFUSED = b'{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
+CLEANS = b"[Unit]\nBefore=kubelet.service\n[Service]\nType=oneshot\nExecStart=/bin/rm -f /%s\n"
+
+
+def test_a_boot_that_removes_a_refused_state_is_in_its_remedy_and_looked_for_there_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, CONFIG, (HEADER + "cgroupDriver: systemd\n" + STATIC).encode())
+    write(root, "etc/systemd/system/kubelet.service", ("[Service]\n%s\n" % STARTED).encode())
+    write(root, "etc/systemd/system/clean.service", CLEANS % CHECKPOINT.lstrip("/").encode())
+    write(root, "etc/systemd/system/multi-user.target.wants/clean.service", CLEANS % CHECKPOINT.lstrip("/").encode())
+    asked: list[str] = []
+
+    def look(tree: Tree, service: str, paths: Sequence[str]) -> dict[str, str]:
+        asked.append(service)
+        return boot_removals(tree, service, paths)
+
+    monkeypatch.setattr(start_check, "boot_removals", look)
+    assert start_report(node(root), {})["starts"] is True
+    assert asked == []
+    write(root, CHECKPOINT, REFUSED)
+    (found,) = [finding for finding in start_report(node(root), {})["findings"] if finding["fatal"]]
+    assert "a boot removes it (ExecStart in " in found["remedy"]
+    assert found["remedy"].endswith("clean.service), by which all pods start anew, too")
+    assert asked == ["kubelet"]
 
 
 def test_of_version_1_it_is_named_where_a_reserved_cgroup_is_missing(root: Path) -> None:
